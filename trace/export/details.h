@@ -1,5 +1,5 @@
-// What exports say of an event beyond its name and times: the fields of its detail row that are not
-// at their defaults.
+// Details of an event in exports, beyond its name and times: the fields of its detail row that are
+// not at their defaults.
 #pragma once
 
 #include <bit>
@@ -22,9 +22,8 @@ inline std::string bounded_name(std::string_view name) {
 }
 
 inline char const* to_text(model::MemoryOp op) {
-  return op == model::MemoryOp::kAllocate ? "allocate"
-         : op == model::MemoryOp::kFree   ? "free"
-                                          : "unknown";
+  if (op == model::MemoryOp::kAllocate) return "allocate";
+  return op == model::MemoryOp::kFree ? "free" : "unknown";
 }
 template <class Enum>
 requires std::is_enum_v<Enum>
@@ -33,15 +32,14 @@ char const* to_text(Enum value) { return model::to_string(value); }
 /// Numbers as uint64_t, int64_t or double, enumerations as char const*.
 template <class Value>
 auto exported_value(Value value) {
-  if constexpr (std::is_enum_v<Value>) {
+  if constexpr (std::is_enum_v<Value>)
     return to_text(value);
-  } else if constexpr (std::is_floating_point_v<Value>) {
+  else if constexpr (std::is_floating_point_v<Value>)
     return static_cast<double>(value);
-  } else if constexpr (std::is_signed_v<Value>) {
+  else if constexpr (std::is_signed_v<Value>)
     return static_cast<int64_t>(value);
-  } else {
+  else
     return static_cast<uint64_t>(value);
-  }
 }
 
 /// Where the names of a table's fields begin among those of all tables.
@@ -62,7 +60,7 @@ template <class... Rows>
 constexpr size_t count_fields(std::tuple<model::DetailColumn<Rows>...> const*) {
   return (std::tuple_size_v<decltype(model::detail_fields<Rows>)> + ...);
 }
-/// Of all tables.
+/// The count of the fields of all tables.
 inline constexpr size_t kFieldCount =
     count_fields(static_cast<model::DetailTables const*>(nullptr));
 
@@ -79,11 +77,12 @@ void for_each_field(Visit&& visit) {
 }
 
 /// Calls visit(number among the fields of all tables, name, value) for each field of the row that
-/// says something; the number of a step always does.
+/// is not at its default. The number of a step is visited always.
 template <class Row, class Visit>
 void visit_fields(Row const& row, Visit&& visit) {
   static constexpr Row kOtherwise{};
   size_t number = kFirstField<Row>;
+
   auto const one = [&](auto const& field) {
     size_t const own = number++;
     auto const value = row.*field.member;
@@ -94,8 +93,9 @@ void visit_fields(Row const& row, Visit&& visit) {
       visit(own, field.name, exported_value(value));
     }
   };
+
   if constexpr (std::is_same_v<Row, model::RangeDetail>) {
-    // The payload's bits are a number of the type that stands beside them.
+    // The payload's bits are a number of the type in the next field.
     if (row.payload_type != model::NumberType::kNone) {
       constexpr size_t kPayload = kFirstField<Row> + 3;
       static_assert(std::get<3>(model::detail_fields<Row>).member == &model::RangeDetail::payload);
@@ -104,16 +104,18 @@ void visit_fields(Row const& row, Visit&& visit) {
       if (row.payload_type == model::NumberType::kUnsigned) visit(kPayload, "payload", row.payload);
       if (row.payload_type == model::NumberType::kSigned)
         visit(kPayload, "payload", static_cast<int64_t>(row.payload));
+
       model::RangeDetail rest = row;
       rest.payload = 0;
       rest.payload_type = model::NumberType::kNone;
       return visit_fields(rest, visit);
     }
   }
+
   std::apply([&](auto const&... fields) { (one(fields), ...); }, model::detail_fields<Row>);
 }
 
-/// The same of an event of a trace, whatever it is. A sample's value is no such thing.
+/// visit_fields() for an event of a trace of any kind. A sample's value is not visited.
 template <class Visit>
 void visit_details(model::Trace const& trace, uint32_t row, Visit&& visit) {
   trace.visit_detail(row, [&]<class Row>(Row const& detail) {

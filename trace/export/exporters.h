@@ -28,8 +28,8 @@ class Exporter {
   /// Errors: as above; then nothing stays of it.
   virtual base::Expected<void> finish() = 0;
   /// After finish(), where every process of the run was exported: removes files that an earlier
-  /// export of a larger run left there and that would be taken for a part of this one. Returns how
-  /// many.
+  /// export of a larger run left there. Readers would take them for a part of this one. Returns how
+  /// many it removed.
   virtual size_t remove_leftovers() { return 0; }
   /// After finish(): what one has to know of the result, for people. Empty = nothing.
   [[nodiscard]] virtual std::string note() const { return {}; }

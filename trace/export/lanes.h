@@ -1,5 +1,5 @@
-// Where slices of one track go so that on each lane they nest: formats that tell slices by begins
-// and ends cannot have one that ends within another. Nearly all tracks need one lane; a device's
+// Puts the slices of one track on lanes so that on each lane they nest: formats with begins and
+// ends cannot have a slice that ends within another. Nearly all tracks need one lane; a device's
 // ops that overlap on a stream, or a tool's unordered ranges, need more.
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace stepscope::exporting {
 
-/// Slices come by (start, −duration). Ends are told lane by lane in the order of their time, before
-/// anything begins behind them; on one lane, ends and begins told in this order nest.
+/// Slices come by (start, −duration). Lanes reports ends lane by lane in the order of their time,
+/// before anything begins behind them. Ends and begins of one lane in this order nest.
 class Lanes {
  public:
-  /// So many lanes are tried one after the other, and slices within slices stay with them; further
-  /// ones hold one slice at a time and are found by their ends, so that a track of n slices that
-  /// all overlap takes n log n.
+  /// Lanes are tried one after the other up to this number, and slices within slices stay with
+  /// them. Further lanes hold one slice at a time and are found by their ends, so that a track of n
+  /// slices that all overlap takes n log n.
   static constexpr uint32_t kNestingLanes = 16;
 
   /// The lane of the slice [start, end). Calls ended(lane, time) for slices that are over by then.
@@ -27,10 +27,12 @@ class Lanes {
       if (lane == nesting_.size()) nesting_.emplace_back();
       close_until(lane, start, ended);
       std::vector<int64_t>& open_ends = nesting_[lane];
+
       if (!open_ends.empty() && open_ends.back() < end) continue;
       open_ends.push_back(end);
       return lane;
     }
+
     uint32_t lane = kNestingLanes + flat_count_;
     if (!flat_.empty() && flat_.top().first <= start) {
       lane = flat_.top().second;
@@ -39,10 +41,11 @@ class Lanes {
     } else {
       ++flat_count_;
     }
+
     flat_.emplace(end, lane);
     return lane;
   }
-  /// Tells the ends on a nesting lane that are not behind `time`.
+  /// Reports the ends on a nesting lane that are not behind `time`.
   template <class Ended>
   void close_until(uint32_t lane, int64_t time, Ended&& ended) {
     if (lane >= nesting_.size()) return;
@@ -52,7 +55,7 @@ class Lanes {
       open_ends.pop_back();
     }
   }
-  /// Tells the ends of all that is open.
+  /// Reports the ends of all that is open.
   template <class Ended>
   void close_all(Ended&& ended) {
     for (uint32_t lane = 0; lane < nesting_.size(); ++lane) close_until(lane, INT64_MAX, ended);

@@ -28,13 +28,16 @@ base::Expected<void> ChromeDocument::add(model::Trace const& trace, int64_t offs
   int64_t run_begin = 0;
   if (base_ns_ == 0 && origin > 0 && !__builtin_sub_overflow(origin, offset_ns, &run_begin))
     base_ns_ = std::max<int64_t>(0, run_begin);
+
   for (model::Device const& device : trace.devices()) {
     bool const is_known = std::any_of(devices_.begin(), devices_.end(),
                                       [&](auto const& known) { return known.id == device.id; });
     if (!is_known) devices_.push_back(device);
   }
+
   info_ = trace.info();
   dropped_ += trace.log().dropped;
+
   ChromeProcess(trace, offset_ns, *this).write();
   ++processes_;
   return file_.status();
@@ -44,10 +47,12 @@ base::Expected<base::PartialFile> ChromeDocument::close() && {
   std::string& out = file_.out();
   out += "\n]";
   auto const member = [&](std::string_view key) { ((out += ",\n\"") += key) += "\":"; };
+
   if (base_ns_ > 0) {
     member("baseTimeNanoseconds");
     append_number(base_ns_, out);
   }
+
   member("deviceProperties");
   out += '[';
   for (size_t i = 0; i < devices_.size(); ++i) {
@@ -61,6 +66,7 @@ base::Expected<base::PartialFile> ChromeDocument::close() && {
     of_device.end();
   }
   out += ']';
+
   if (!has_many_ || processes_ == 1) {
     member("distributedInfo");
     JsonMembers distributed(out);
@@ -78,6 +84,7 @@ base::Expected<base::PartialFile> ChromeDocument::close() && {
     if (dropped_ > 0) other.number("events lost while recording", dropped_);
     other.end();
   }
+
   out += "\n}\n";
   return std::move(file_).close();
 }

@@ -1,5 +1,5 @@
-// One JSON file of Chrome trace events, in the form that PyTorch's profiler (Kineto) gives it: the
-// events of one or more processes, then what is said of devices, rank and clock.
+// One JSON file of Chrome trace events, in the form of PyTorch's profiler (Kineto). The events of
+// one or more processes come first, then the data on devices, rank and clock.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace stepscope::exporting {
 
 class ChromeDocument {
  public:
-  /// `has_many`: of processes, which are then told apart by their names.
+  /// `has_many`: of processes, whose names then contain the rank.
   ChromeDocument(base::PartialFile file, bool has_many);
   /// Run time = trace time + offset_ns.
   base::Expected<void> add(model::Trace const& trace, int64_t offset_ns);

@@ -85,6 +85,7 @@ class ChromeFolder final : public Exporter {
           entry.symlink_status(ignored).type() == fs::file_type::regular)
         old.push_back(entry.path());
     }
+
     return static_cast<size_t>(std::count_if(
         old.begin(), old.end(), [&](fs::path const& path) { return fs::remove(path, ignored); }));
   }
@@ -117,6 +118,7 @@ Expected<std::unique_ptr<Exporter>> open_chrome(std::string const& path) {
     if (!staging) return base::fail_with(staging);
     return std::make_unique<ChromeFolder>(std::move(*folder), *staging);
   }
+
   auto file = base::PartialFile::create(path);
   if (!file) return base::fail_with(file);
   return std::make_unique<ChromeFile>(std::move(*file));

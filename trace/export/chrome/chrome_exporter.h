@@ -10,7 +10,7 @@
 namespace stepscope::exporting {
 
 /// A file holds all processes. A folder (one that is there, or a name that ends with "/") gets a
-/// file each, rank-N.json, which open again as the same run; remove_leftovers() removes other files
+/// file each, rank-N.json. They open again as the same run. remove_leftovers() removes other files
 /// of such names. Memory: the names of one process. Errors: see PartialFile.
 base::Expected<std::unique_ptr<Exporter>> open_chrome(std::string const& path);
 

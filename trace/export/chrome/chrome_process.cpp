@@ -12,7 +12,7 @@ namespace {
 
 using model::EventKind;
 
-/// Kineto's name of what its allocator tells.
+/// Kineto's name of its allocator's events.
 constexpr std::string_view kMemoryName = "[memory]";
 
 }  // namespace
@@ -26,7 +26,9 @@ ChromeProcess::ChromeProcess(model::Trace const& trace, int64_t offset_ns, Chrom
   model::TraceInfo const& info = trace.info();
   std::string const command = bounded_name(info.command);
   std::string const rank = fmt::format("rank {}", info.rank);
-  title_ = command.empty() ? rank : document.has_many_ ? rank + ": " + command : command;
+  title_ = command.empty() ? rank : command;
+  if (!command.empty() && document.has_many_) title_ = rank + ": " + command;
+
   write_metadata("process_name", process_, 0, "name", title_);
   write_metadata("process_labels", process_, 0, "labels", rank);
 }
@@ -50,6 +52,7 @@ void ChromeProcess::write_metadata(char const* what, int64_t process, int64_t ro
   event.number("pid", process);
   event.number("tid", row);
   event.number("ts", int64_t{0});
+
   event.name("args");
   JsonMembers arguments(document_.file_.out());
   arguments.text(key, value);
@@ -97,6 +100,7 @@ void ChromeProcess::write_track(uint32_t track) {
   auto const rows = trace_.rows_of(model::TrackId{track});
   Lanes lanes;
   auto const ended = [](uint32_t, int64_t) {};
+
   for (uint32_t row = rows.first; row < rows.last && document_.file_.status(); ++row) {
     EventKind const kind = trace_.kind(row);
     if (kind == EventKind::kSample) {
@@ -124,6 +128,7 @@ ChromeProcess::Name const& ChromeProcess::name_of(uint32_t row) {
     name.is_another = own != trace_.name(row);
     return name;
   };
+
   uint64_t detail = 0;
   if (kind == EventKind::kStep) return make(step_name_);
   if (kind == EventKind::kSync)
@@ -134,6 +139,7 @@ ChromeProcess::Name const& ChromeProcess::name_of(uint32_t row) {
     auto const& copy = trace_.detail<model::CopyDetail>(row);
     detail = static_cast<uint64_t>(copy.direction) * 2 + (copy.pinned != 0 ? 1 : 0);
   }
+
   uint64_t const key = (uint64_t{trace_.columns().name[row].value} << 32U) |
                        (static_cast<uint64_t>(kind) << 16U) | detail;
   auto const [place, is_new] = names_.try_emplace(key);
@@ -157,9 +163,11 @@ void ChromeProcess::write_slice(uint32_t row, int64_t process, int64_t thread) {
   std::string& out = document_.next_event();
   JsonMembers event = begin(out, {"X", kineto_category(trace_, row), name.json, process, thread,
                                   time_of(trace_.start(row))});
+
   event.name("dur");
   append_microseconds(trace_.columns().dur[row], out);
   event.name("args");
+
   JsonMembers arguments(out);
   append_kineto_arguments(trace_, row, arguments);
   if (name.is_another) arguments.text("name", bounded_name(trace_.name(row)));
@@ -173,6 +181,7 @@ void ChromeProcess::write_instant(uint32_t row, Place& place) {
   std::string& out = document_.next_event();
   JsonMembers event = begin(out, {"i", kineto_category(trace_, row), name.json, place.process,
                                   thread, time_of(trace_.start(row))});
+
   event.text("s", "t");
   event.name("args");
   JsonMembers arguments(out);
@@ -196,10 +205,12 @@ void ChromeProcess::write_sample(uint32_t row, Place const& place) {
 void ChromeProcess::write_memory(uint32_t row, int64_t process, int64_t thread) {
   auto const& memory = trace_.detail<model::MemoryDetail>(row);
   if (memory.op == model::MemoryOp::kUnknown) return;
+
   std::string& out = document_.next_event();
   JsonMembers event = begin(
       out, {"i", "cpu_instant_event", "\"[memory]\"", process, thread, time_of(trace_.end(row))});
   event.text("s", "t");
+
   event.name("args");
   JsonMembers arguments(out);
   append_memory_arguments(memory, totals_.has_reserved(memory.device), arguments);

@@ -1,6 +1,6 @@
-// The events of one process as Chrome trace events, with the categories and arguments of PyTorch's
-// profiler (Kineto): what reads its traces, our own importer included, finds device ops, launches,
-// steps and collectives again.
+// Writes the events of one process as Chrome trace events, with the categories and arguments of
+// PyTorch's profiler (Kineto). Readers of its traces, our own importer included, find device ops,
+// launches, steps and collectives again.
 #pragma once
 
 #include <cstdint>

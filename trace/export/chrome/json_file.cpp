@@ -32,6 +32,7 @@ void append_escape(unsigned char character, std::string& to) {
     case '\t':
       to += "\\t";
       return;
+
     default:
       to += "\\u00";
       to += kHex[character >> 4U];
@@ -43,6 +44,7 @@ void append_escape(unsigned char character, std::string& to) {
 
 void append_json_string(std::string_view text, std::string& to) {
   to += '"';
+
   while (!text.empty()) {
     auto const first = static_cast<unsigned char>(text[0]);
     size_t const length = base::utf8_length(text);
@@ -55,6 +57,7 @@ void append_json_string(std::string_view text, std::string& to) {
     }
     text.remove_prefix(length == 0 ? 1 : length);
   }
+
   to += '"';
 }
 

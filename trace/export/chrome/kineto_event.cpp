@@ -33,12 +33,14 @@ void append_list(std::string_view key, uint32_t x, uint32_t y, uint32_t z, JsonM
 void append_kernel(model::KernelDetail const& kernel, JsonMembers& to) {
   if (kernel.grid_x > 0) append_list("grid", kernel.grid_x, kernel.grid_y, kernel.grid_z, to);
   if (kernel.block_x > 0) append_list("block", kernel.block_x, kernel.block_y, kernel.block_z, to);
+
   if (kernel.registers_per_thread > 0)
     to.number("registers per thread", uint64_t{kernel.registers_per_thread});
   if (kernel.shared_memory_bytes > 0)
     to.number("shared memory", uint64_t{kernel.shared_memory_bytes});
   if (kernel.occupancy_percent > 0)
     to.number("est. achieved occupancy %", uint64_t{kernel.occupancy_percent});
+
   if (kernel.flops > 0) to.number("flops", kernel.flops);
   if (kernel.bytes > 0) to.number("memory traffic bytes", kernel.bytes);
 }
@@ -48,8 +50,8 @@ void append_graph(uint32_t graph, uint64_t node, JsonMembers& to) {
   if (node != 0) to.number("graph node id", node);
 }
 
-/// Kineto tells bytes as elements of a type. A message of an unknown one, or of a part of an
-/// element, is told in bytes.
+/// Kineto counts a message in elements of a type. A message of an unknown type, or of a part of an
+/// element, is counted in bytes.
 void append_collective(model::CollectiveDetail const& detail, JsonMembers& to) {
   using model::CollectiveOp, model::WholeMessage;
   uint64_t const each = model::bytes_of(detail.data_type);
@@ -57,6 +59,7 @@ void append_collective(model::CollectiveDetail const& detail, JsonMembers& to) {
   uint64_t const all = is_divisible ? detail.bytes / each : detail.bytes;
   uint64_t const part = all / std::max(1U, detail.participants);
   model::CollectiveOpInfo const& info = model::collective_op_info(detail.op);
+
   to.text("Collective name", info.torch_name);
   if (detail.bytes > 0) {
     to.number("In msg nelems", info.whole == WholeMessage::kInOutput ? part : all);
@@ -64,15 +67,18 @@ void append_collective(model::CollectiveDetail const& detail, JsonMembers& to) {
   }
   if (detail.bytes > 0 || each > 0)
     to.text("dtype", is_divisible ? data_type_name(detail.data_type) : "Byte");
+
   if (detail.participants > 0) to.number("Group size", uint64_t{detail.participants});
   if (detail.communicator != 0)
     to.text("Process Group Name", fmt::format("{}", detail.communicator));
   if (detail.rank >= 0) to.number("Rank", int64_t{detail.rank});
+
   // Kineto's "Seq" of a message is each rank's own; ours is the same on both.
   if (model::is_point_to_point(detail.op))
     to.number("Message number", detail.sequence);
   else if (detail.sequence != 0)
     to.number("Seq", detail.sequence);
+
   if (detail.peer >= 0)
     to.number(detail.op == CollectiveOp::kSend ? "Dst Rank" : "Src Rank", int64_t{detail.peer});
   if (detail.channels > 0) append_list("grid", detail.channels, 1, 1, to);
@@ -86,6 +92,7 @@ void append_device_op(model::Trace const& trace, uint32_t row, JsonMembers& to) 
   model::Track const& track = trace.track(row);
   to.number("device", int64_t{track.device});
   to.number("stream", track.id);
+
   switch (trace.kind(row)) {
     case EventKind::kKernel: {
       auto const& kernel = trace.detail<model::KernelDetail>(row);
@@ -184,6 +191,7 @@ void append_kineto_arguments(model::Trace const& trace, uint32_t row, JsonMember
     default:
       visit_details(trace, row, ArgumentWriter(arguments));
   }
+
   if (uint64_t const correlation = trace.columns().correlation[row]; correlation != 0)
     arguments.number("correlation", correlation);
   if (kind == EventKind::kPhase || kind == EventKind::kCollectiveCall)
@@ -198,6 +206,7 @@ void append_memory_arguments(model::MemoryDetail const& memory, bool has_reserve
                                memory.address));  // as Kineto does: what does not fit is negative
   arguments.number("Total Allocated", memory.allocated_bytes);
   if (has_reserved) arguments.number("Total Reserved", memory.reserved_bytes);
+
   constexpr int64_t kCuda = 1;
   arguments.number("Device Type", memory.device >= 0 ? kCuda : 0);
   arguments.number("Device Id", int64_t{memory.device});

@@ -1,4 +1,4 @@
-// What one event is in Kineto's terms: its category, its name, and its arguments as JSON.
+// An event in Kineto's terms: its category, its name, and its arguments as JSON.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ std::string kineto_name(model::Trace const& trace, uint32_t row);
 /// The members of "args". Where kineto_name() is another than the event's own, that one is there as
 /// "name".
 void append_kineto_arguments(model::Trace const& trace, uint32_t row, JsonMembers& arguments);
-/// Those of "[memory]": what an allocator holds after a call. Readers need what is allocated; what
-/// is reserved may be unknown.
+/// The arguments of "[memory]": what an allocator holds after a call. Readers need what is
+/// allocated; what is reserved may be unknown.
 void append_memory_arguments(model::MemoryDetail const& memory, bool has_reserved,
                              JsonMembers& arguments);
 

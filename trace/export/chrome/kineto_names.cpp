@@ -38,19 +38,26 @@ std::string_view data_type_name(model::DataType type) {
   return "";
 }
 
+namespace {
+
+std::string_view sync_name(model::SyncKind sync) {
+  if (sync == model::SyncKind::kStream) return "cudaStreamSynchronize";
+  return sync == model::SyncKind::kEvent ? "cudaEventSynchronize" : "cudaDeviceSynchronize";
+}
+
+}  // namespace
+
 std::string_view call_name(model::Trace const& trace, uint32_t row) {
   using model::ApiClass;
   std::string_view const name = trace.name(row);
   ApiClass const known = model::classify(model::plain_name(name));
+
   switch (trace.kind(row)) {
     case model::EventKind::kLaunch:
       return known == ApiClass::kLaunch ? name : "cudaLaunchKernel";
     case model::EventKind::kSync: {
       if (known == ApiClass::kSync) return name;
-      model::SyncKind const sync = trace.detail<model::SyncDetail>(row).sync;
-      return sync == model::SyncKind::kStream  ? "cudaStreamSynchronize"
-             : sync == model::SyncKind::kEvent ? "cudaEventSynchronize"
-                                               : "cudaDeviceSynchronize";
+      return sync_name(trace.detail<model::SyncDetail>(row).sync);
     }
     case model::EventKind::kMemory: {
       model::MemoryOp const op = trace.detail<model::MemoryDetail>(row).op;
@@ -63,18 +70,21 @@ std::string_view call_name(model::Trace const& trace, uint32_t row) {
 }
 
 std::string input_wait_name(std::string_view name) {
-  bool const is_told = name.find("DataLoader") != std::string_view::npos &&
-                       name.find("__next__") != std::string_view::npos;
-  return is_told ? std::string(name) : fmt::format("enumerate(DataLoader)#{}.__next__", name);
+  bool const is_kineto_name = name.find("DataLoader") != std::string_view::npos &&
+                              name.find("__next__") != std::string_view::npos;
+  return is_kineto_name ? std::string(name)
+                        : fmt::format("enumerate(DataLoader)#{}.__next__", name);
 }
 
 std::string copy_name(std::string_view name, model::CopyDetail const& copy) {
   std::string_view const host = copy.pinned != 0 ? "Pinned" : "Pageable";
   bool const tells_pinned = (name.find("Pinned") != std::string_view::npos) == (copy.pinned != 0);
   auto const named = [&](std::string_view direction, std::string_view from, std::string_view to) {
-    bool const is_told = tells_pinned && name.find(direction) != std::string_view::npos;
-    return is_told ? std::string(name) : fmt::format("Memcpy {} ({} -> {})", direction, from, to);
+    bool const is_kineto_name = tells_pinned && name.find(direction) != std::string_view::npos;
+    return is_kineto_name ? std::string(name)
+                          : fmt::format("Memcpy {} ({} -> {})", direction, from, to);
   };
+
   switch (copy.direction) {
     case model::CopyDirection::kUnknown:
       return std::string(name);

@@ -20,8 +20,8 @@ struct PacketField {
   static constexpr uint32_t kStepscope =
       9871;  ///< for our own importer: others pass over what they do not know
 };
-/// What only our own importer reads of a process: its description and tracks as a .stepscope file
-/// has them, in pieces, and what was added to its times.
+/// Data on a process that only our own importer reads: its description and tracks as a .stepscope
+/// file has them, in pieces, and what was added to its times.
 struct StepscopeField {
   static constexpr uint32_t kDescriptionPiece = 1, kTracksPiece = 2, kTextEnds = 3, kTimeShift = 4,
                             kTruncated = 5;
@@ -64,7 +64,7 @@ struct InternedField {
   static constexpr uint32_t kIid = 1, kName = 2;
 };
 
-/// What the packets of all processes share. After a failed write nothing more is written.
+/// The state that the packets of all processes share. After a failed write nothing more is written.
 class PacketFile {
  public:
   explicit PacketFile(base::PartialFile file) : file_(std::move(file)), out_(kBufferBytes) {}
@@ -87,7 +87,7 @@ class PacketFile {
 
   std::optional<int64_t>
       shift_ns;  ///< time in the file = run time + this; known with the first process
-  bool has_wall_clock = false;  ///< whether it was told when the run was
+  bool has_wall_clock = false;  ///< a snapshot with the time of day was written
 
  private:
   static constexpr size_t kBufferBytes = size_t{1} << 20U;
@@ -99,7 +99,7 @@ class PacketFile {
   base::PartialFile file_;
   ProtobufWriter out_;
   base::Expected<void> status_;
-  uint64_t last_uuid_ = 0;  ///< 0 is everybody's
+  uint64_t last_uuid_ = 0;  ///< 0 is the track of all processes
   uint32_t last_sequence_ = 0;
 };
 

@@ -63,7 +63,7 @@ class AnnotationWriter {
   ProtobufWriter& out_;
 };
 
-/// The same for all participants of a collective, 0 where it cannot be told which they are.
+/// The same for all participants of a collective, 0 where the trace does not identify them.
 /// Messages have their own numbers on either side.
 uint64_t collective_flow(model::CollectiveDetail const& detail) {
   bool const is_joint =
@@ -112,22 +112,25 @@ int64_t ProcessEvents::time_of(int64_t trace_time) {
   return std::clamp<int64_t>(time, 0, kLastTime);
 }
 
-/// When the run was: readers show the time of day by it.
+/// Writes when the run was, so that readers show the time of day.
 void ProcessEvents::write_clock() {
   int64_t const origin = trace_.info().origin_epoch_ns;
   if (file_.has_wall_clock || origin <= 0 || origin > kLastTime) return;
   int64_t run_begin = 0;
   if (__builtin_sub_overflow(origin, offset_ns_, &run_begin) || run_begin <= 0) return;
+
   file_.has_wall_clock = true;
   size_t const packet = file_.begin_packet();
   out_.varint(PacketField::kSequenceId, sequence_);
   size_t const snapshot = out_.begin(PacketField::kClockSnapshot);
+
   auto const clock = [&](uint64_t id, int64_t time) {
     size_t const place = out_.begin(ClockField::kClocks);
     out_.varint(ClockField::kClockId, id);
     out_.signed_varint(ClockField::kTimestamp, time);
     out_.end(place);
   };
+
   clock(ClockField::kBootTime, *file_.shift_ns);
   clock(ClockField::kRealTime, run_begin);
   out_.varint(ClockField::kPrimaryClock, ClockField::kBootTime);
@@ -141,18 +144,21 @@ void ProcessEvents::write_fixed_names() {
   size_t const packet = file_.begin_packet();
   out_.varint(PacketField::kSequenceId, sequence_);
   size_t const interned = out_.begin(PacketField::kInternedData);
+
   auto const name = [&](uint32_t list, uint64_t iid, std::string_view text) {
     size_t const place = out_.begin(list);
     out_.varint(InternedField::kIid, iid);
     out_.text(InternedField::kName, text);
     out_.end(place);
   };
+
   for (size_t kind = 0; kind < model::kKindCount; ++kind)
     name(InternedField::kCategories, kind + 1, model::kKindTable[kind].name);
   for_each_field([&](size_t field, char const* text) {
     name(InternedField::kAnnotationNames, field + 1, text);
   });
   name(InternedField::kAnnotationNames, kCorrelation + 1, "correlation");
+
   out_.end(interned);
   out_.varint(PacketField::kSequenceFlags, kStateCleared | kNeedsState);
   out_.varint(PacketField::kFirstOnSequence, 1);
@@ -167,6 +173,7 @@ void ProcessEvents::write_model() {
     log.dropped -= std::min(log.dropped, track.dropped);
   write_text(StepscopeField::kDescriptionPiece,
              file::encode_description(trace_.info(), trace_.devices(), log));
+
   constexpr uint32_t kTracksAtOnce = 1024;
   for (size_t first = 0; first < trace_.tracks().size(); first += kTracksAtOnce) {
     auto const tracks = trace_.tracks().subspan(
@@ -179,9 +186,11 @@ void ProcessEvents::write_model() {
 void ProcessEvents::write_text(uint32_t field, std::string_view text) {
   constexpr size_t kPieceBytes = ProtobufWriter::kMostMessageBytes / 2;
   int64_t const shift = plus(offset_ns_, *file_.shift_ns);
+
   while (true) {
     std::string_view const piece = text.substr(0, kPieceBytes);
     text.remove_prefix(piece.size());
+
     size_t const packet = file_.begin_packet();
     out_.varint(PacketField::kSequenceId, sequence_);
     size_t const message = out_.begin(PacketField::kStepscope);
@@ -189,6 +198,7 @@ void ProcessEvents::write_text(uint32_t field, std::string_view text) {
     out_.signed_varint(StepscopeField::kTimeShift, shift);
     if (trace_.log().truncated) out_.varint(StepscopeField::kTruncated, 1);
     if (text.empty()) out_.varint(StepscopeField::kTextEnds, 1);
+
     out_.end(message);
     file_.end_packet(packet);
     if (text.empty()) return;
@@ -201,6 +211,7 @@ void ProcessEvents::write_track(uint32_t track) {
   auto const ended = [&](uint32_t lane, int64_t time) {
     write_end(time, tracks_.lane(track, lane));
   };
+
   for (uint32_t row = rows.first; row < rows.last && file_.status(); ++row) {
     EventKind const kind = trace_.kind(row);
     if (kind == EventKind::kSample) {
@@ -214,6 +225,7 @@ void ProcessEvents::write_track(uint32_t track) {
       if (kind == EventKind::kMemory) write_memory(row);
     }
   }
+
   lanes.close_all(ended);
 }
 
@@ -241,6 +253,7 @@ void ProcessEvents::describe_event(uint32_t row) {
 /// A name comes with the first packet that uses it.
 void ProcessEvents::end_event(uint32_t name) {
   out_.end(event_);
+
   if (name != 0 && !is_name_known_[name]) {
     is_name_known_[name] = true;
     size_t const interned = out_.begin(PacketField::kInternedData);
@@ -250,6 +263,7 @@ void ProcessEvents::end_event(uint32_t name) {
     out_.end(entry);
     out_.end(interned);
   }
+
   file_.end_packet(packet_);
 }
 
@@ -280,7 +294,7 @@ void ProcessEvents::write_sample(int64_t time, uint64_t uuid, double value, uint
   end_event(name);
 }
 
-/// What the device holds from the call's end on, as far as the trace knows it.
+/// Writes what the device holds from the call's end on, as far as the trace knows it.
 void ProcessEvents::write_memory(uint32_t row) {
   auto const& detail = trace_.detail<model::MemoryDetail>(row);
   if (detail.op == model::MemoryOp::kUnknown) return;

@@ -1,5 +1,5 @@
 // The tracks of one process in a Perfetto trace: threads, below each device its streams and
-// counters, and those that are made when something needs them.
+// counters, and tracks that an event needs first.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class ProcessTracks {
   /// `sequence`: of the packets, and the number of the process.
   ProcessTracks(model::Trace const& trace, PacketFile& file, uint32_t sequence)
       : trace_(trace), file_(file), sequence_(sequence), process_(file.new_uuid()) {}
-  /// Of the process and of the trace's tracks: before all else.
+  /// Describes the process and the trace's tracks; comes before all else.
   void describe();
 
   [[nodiscard]] uint64_t process() const { return process_; }
@@ -28,7 +28,7 @@ class ProcessTracks {
   uint64_t lane(uint32_t track, uint32_t lane);
   /// Where samples of a track are.
   uint64_t counter(uint32_t track);
-  /// Of a device's memory.
+  /// The counter of a device's memory.
   uint64_t allocated_bytes(int32_t device) {
     return memory(allocated_, device, "memory allocated");
   }
@@ -49,7 +49,7 @@ class ProcessTracks {
   void describe_thread(model::Track const& track, Target& target);
   /// Tracks of equal names are drawn as one.
   std::string unique_name(uint64_t parent, std::string name);
-  /// `number`: of the trace's track, from 1; 0 = the track is none of the trace's.
+  /// `number`: of the trace's track, from 1; 0 = a track that the trace does not have.
   uint64_t describe(uint64_t parent, std::string const& name, Form form, uint32_t number = 0);
   uint64_t device(int32_t id);
   uint64_t memory(std::map<int32_t, uint64_t>& tracks, int32_t device, char const* name);

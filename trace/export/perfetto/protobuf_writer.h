@@ -54,8 +54,10 @@ class ProtobufWriter {
       first[-1] = static_cast<char>(length);
       return;
     }
+
     size_t more = 0;
     for (size_t rest = length >> 7U; rest != 0; rest >>= 7U) ++more;
+
     std::memmove(first + more, first, length);
     at_ = first - 1;
     put_varint(length);

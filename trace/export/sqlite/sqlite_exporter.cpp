@@ -107,6 +107,7 @@ class Insert {
       case Cell::Type::kInteger:
         sqlite3_bind_int64(statement, at, cell.integer());
         break;
+
       case Cell::Type::kUnsigned:  // the nearest that SQLite has
         sqlite3_bind_double(statement, at, static_cast<double>(cell.bits));
         break;
@@ -151,7 +152,7 @@ class SqliteExporter final : public Exporter {
   bool add_events(TableSource const& source);
   bool add_event(TableSource const& source, uint32_t row, int64_t name);
   bool flush();
-  /// Of a text as the tables show it; -1 = it could not be added.
+  /// The key of a text as the tables show it; -1 = it could not be added.
   int64_t text_key(std::string_view text);
   [[nodiscard]] Expected<void> failed() const {
     return base::fail("{}: cannot write ({}), free disk space or choose another place with -o",
@@ -188,9 +189,11 @@ Expected<void> SqliteExporter::open() {
   if (!folder) return base::fail("{}: cannot be made, {}", path_, folder.error().message);
   folder_.emplace(std::move(*folder));
   partial_ = folder_->path_of("run.sqlite");
+
   if (!make_empty_file(partial_))
     return base::fail("{}: cannot be made ({}), choose another place with -o", path_,
                       std::strerror(errno));
+
   sqlite3* opened = nullptr;
   int const result = sqlite3_open_v2(partial_.c_str(), &opened,
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -198,9 +201,10 @@ Expected<void> SqliteExporter::open() {
   if (result != SQLITE_OK)
     return base::fail("{}: cannot be made ({}), choose another place with -o", path_,
                       why_not_opened(opened));
-  // Nobody sees the file before it is whole: nothing has to be undone in it. Larger pages are fewer
-  // to fill and to sort into; the indices are sorted in the cache: one of a few million rows fits
-  // into 64 MiB, and needs no files beside.
+
+  // No program sees the file before it is whole: nothing has to be undone in it. Larger pages are
+  // fewer to fill and to sort into. The indices are sorted in the cache: one of a few million rows
+  // fits into 64 MiB, and needs no other files.
   bool const good =
       run("PRAGMA page_size=16384; PRAGMA cache_size=-65536; PRAGMA journal_mode=OFF; PRAGMA "
           "synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN;") &&
@@ -219,9 +223,11 @@ bool SqliteExporter::prepare() {
     if (!filled.insert.prepare(database, name, keys + filled.columns.size())) return false;
     tables_.push_back(std::move(filled));
   }
+
   for (Filled& filled : tables_)
     if (filled.table->rows == TableRows::kEvents)
       by_detail_[static_cast<size_t>(filled.table->detail)] = &filled;
+
   return text_.prepare(database, "texts", 2) && kind_.prepare(database, "kinds", 3) &&
          event_.prepare(database, "event_data", 4 + event_columns_.size());
 }
@@ -231,11 +237,13 @@ bool SqliteExporter::add_kinds() {
   for (int64_t kind = 0; kind < model::kKindCount; ++kind) {
     model::KindInfo const& info = model::kKindTable[static_cast<size_t>(kind)];
     auto const op_class = static_cast<size_t>(info.op_class);
+
     kind_.add(kind)
         .add(Cell::of(info.name))
         .add(op_class == 0 ? Cell{} : Cell::of(kClasses[op_class]));
     if (!kind_.end_row()) return false;
   }
+
   return kind_.flush();
 }
 
@@ -249,6 +257,7 @@ int64_t SqliteExporter::text_key(std::string_view text) {
 /// The process, its devices and its tracks.
 bool SqliteExporter::add_places(TableSource const& source) {
   ++processes_;
+
   for (Filled& filled : tables_) {
     if (filled.table->rows == TableRows::kEvents) continue;
     for (uint32_t row = 0; row < filled.table->row_count(source.trace()); ++row) {
@@ -257,6 +266,7 @@ bool SqliteExporter::add_places(TableSource const& source) {
         return false;
     }
   }
+
   return true;
 }
 
@@ -269,6 +279,7 @@ bool SqliteExporter::add_event(TableSource const& source, uint32_t row, int64_t 
       .add(name)
       .add_all(event_columns_, source, row);
   if (!event_.end_row()) return false;
+
   model::DetailTable const detail = model::kind_info(trace.kind(row)).table;
   if (detail == model::DetailTable::kNone) return true;
   Filled& filled = *by_detail_[static_cast<size_t>(detail)];

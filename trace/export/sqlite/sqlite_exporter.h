@@ -1,5 +1,5 @@
 // A run as an SQLite database. The tables of trace/model/tables.h have their names and columns, so
-// that a query of `stepscope query` on them runs on it with any tool. Those of events are views:
+// that a query of `stepscope query` on them runs on it with any tool. Tables of events are views:
 // the data are in event_data and one table a detail kind, names in texts.
 #pragma once
 

@@ -56,9 +56,10 @@ std::string view_sql(TraceTable const& table) {
     columns +=
         fmt::format("{}{} AS \"{}\"", columns.empty() ? "" : ", ", place_of(column), column.name);
   bool const has_details = table.detail != model::DetailTable::kNone;
-  // Each event has its row in all of them. Of two joined views SQLite tries the small tables first,
+
+  // Each event has its row in all of them. SQLite tries the small tables of two joined views first,
   // and then all events for every pair of those (a million: minutes instead of a second). LEFT
-  // JOINs keep enough of them behind the event that it does not.
+  // JOINs keep enough of the small tables behind the event that it does not.
   return fmt::format(
       "CREATE VIEW \"{}\" AS SELECT {} FROM {} LEFT JOIN tracks t USING(track_key) LEFT JOIN "
       "processes p USING(process_key) LEFT JOIN kinds k USING(kind_key) LEFT JOIN texts x ON "
@@ -98,6 +99,7 @@ std::string schema_sql() {
                 "kind_key INTEGER NOT NULL REFERENCES kinds, "
                 "name_key INTEGER NOT NULL REFERENCES texts",
                 stored_event_columns());
+
   for (TraceTable const& table : model::trace_tables()) {
     switch (table.rows) {
       case TableRows::kProcess:
@@ -107,12 +109,14 @@ std::string schema_sql() {
         sql += table_sql(table.name, "process_key INTEGER NOT NULL REFERENCES processes",
                          table.columns);
         break;
+
       case TableRows::kTracks:
         sql += table_sql(
             table.name,
             "track_key INTEGER PRIMARY KEY, process_key INTEGER NOT NULL REFERENCES processes",
             table.columns);
         break;
+
       case TableRows::kEvents:
         if (table.detail != model::DetailTable::kNone)
           sql += table_sql(data_table(table), "event_key INTEGER PRIMARY KEY REFERENCES event_data",
@@ -121,6 +125,7 @@ std::string schema_sql() {
         break;
     }
   }
+
   return sql;
 }
 

@@ -9,10 +9,10 @@
 
 namespace stepscope::exporting {
 
-/// What event_data holds of its own columns; the others are in the tables that it refers to, or
-/// follow from these.
+/// The columns that event_data stores; the others are in the tables that it refers to, or follow
+/// from these.
 std::vector<model::TableColumn> stored_event_columns();
-/// Of a table of TableRows::kEvents.
+/// The columns of the details of a table of TableRows::kEvents.
 std::vector<model::TableColumn> detail_columns(model::TraceTable const& table);
 /// "kernels_data"
 std::string data_table(model::TraceTable const& table);

@@ -10,7 +10,7 @@ namespace stepscope::import {
 
 struct FileAdvice {
   std::string sentence;           ///< follows the file's name: "is packed with bzip2, …"
-  bool may_hold_a_trace = false;  ///< beside traces the file must be reported, not skipped
+  bool may_hold_a_trace = false;  ///< next to traces the file must be reported, not skipped
 };
 
 using Advice = std::optional<FileAdvice>;

@@ -253,7 +253,6 @@ class RanksOfNames {
     bool const are_places = *hosts.begin() == 0 && *hosts.rbegin() < 4 * count;
 
     Field ranks{NameCounts::kOther, {}, {}};
-
     for (size_t n = 0; n < count_; ++n) {
       int64_t const host = outer.values[n];
       int64_t const place = are_places ? host : std::distance(hosts.begin(), hosts.find(host));

@@ -50,7 +50,7 @@ enum class FoldersAre : uint8_t {
   kMaybeRanks,  ///< bare numbers from 0
   kCaptures     ///< "iteration_10", times, or other numbers
 };
-/// What folders beside each other stand for, by their names.
+/// What the folders of one parent stand for, by their names.
 FoldersAre meaning_of_folders(std::span<std::string const> names);
 
 }  // namespace stepscope::import

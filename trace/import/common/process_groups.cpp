@@ -13,9 +13,9 @@ namespace {
 /// Members of a group as far as a text lists them.
 struct ListedRanks {
   std::optional<int32_t> place;          ///< of the rank that is looked for
-  int64_t count = 0;                     ///< before those that are left out
+  int64_t count = 0;                     ///< of the ranks before the ellipsis
   std::optional<int64_t> first, stride;  ///< when all that are listed there are as far apart
-  std::optional<int64_t> last;           ///< behind those that are left out
+  std::optional<int64_t> last;           ///< rank behind the ellipsis
   bool is_cut = false;
 };
 

@@ -59,7 +59,6 @@ std::optional<int32_t> number_behind(std::string_view name, std::string_view wor
           size_t const begin = before.size() - std::min(before.size(), part.size());
           return before.ends_with(part) && (begin == 0 || !is_letter(before[begin - 1]));
         });
-
     if (is_of_part) continue;
 
     if (auto const number =

@@ -94,7 +94,6 @@ JsonBlock JsonBlocks::next_unpacked() {
   }
 
   JsonBlock block{{buffer_->data() + begin_, size}, buffer_};
-
   auto following = std::make_shared<std::vector<char>>();
   size_t const left = end_ - begin_ - size;
   following->reserve(block_bytes_ + left);

@@ -202,8 +202,8 @@ bool JsonCursor::skip_nested() {
   bool in_string = false;
 
 #if defined(__SSE2__)
-  // Most of what is skipped is short strings: 64 bytes at once, those that are in strings are
-  // masked out.
+  // Most of the skipped text is short strings: looks at 64 bytes at once and masks out the bytes
+  // within strings.
   while (end_ - at_ >= kMaskBytes) {
     Masks const masks = masks_of(at_);
     if (masks.escapes != 0) break;

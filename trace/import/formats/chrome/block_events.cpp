@@ -1,10 +1,6 @@
 #include "trace/import/formats/chrome/block_events.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
@@ -12,6 +8,7 @@
 #include <xxhash.h>
 
 #include "trace/import/common/communication_names.h"
+#include "trace/import/formats/chrome/name_traits.h"
 #include "trace/import/formats/chrome/track_roles.h"
 
 namespace stepscope::import {
@@ -20,58 +17,6 @@ namespace {
 using model::EventBatch;
 using model::EventKind;
 using model::StringId;
-
-/// What a name tells beyond itself: found out once for each name of a block.
-struct NameFacts {
-  bool is_known = false;
-  EventKind host_kind = EventKind::kRange;  ///< of a host range
-  int64_t step = 0;
-  model::ApiClass api_class = model::ApiClass::kOther;
-  model::SyncKind sync = model::SyncKind::kUnknown;
-  bool communicates = false;  ///< as a kernel
-};
-
-/// PyTorch's, PaddlePaddle's.
-constexpr std::array<std::string_view, 2> kStepPrefixes = {"ProfilerStep#", "ProfileStep#"};
-
-/// "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
-bool waits_for_input(std::string_view name) {
-  return name.find("DataLoader") != std::string_view::npos &&
-         name.find("__next__") != std::string_view::npos;
-}
-
-NameFacts facts_of(std::string_view name) {
-  NameFacts facts;
-  facts.is_known = true;
-  auto const prefix = std::find_if(kStepPrefixes.begin(), kStepPrefixes.end(),
-                                   [&](std::string_view known) { return name.starts_with(known); });
-  if (prefix != kStepPrefixes.end()) {
-    auto const step = parse_integer(name.substr(prefix->size()));
-    if (step && *step >= 0) facts = {true, EventKind::kStep, *step};
-  } else if (waits_for_input(name)) {
-    facts.host_kind = EventKind::kInputWait;
-  }
-  std::string_view const function = model::plain_name(name);
-  facts.api_class = model::classify(function);
-  facts.sync = model::sync_kind_of(function);
-  facts.communicates = is_communication_kernel(name);
-  return facts;
-}
-
-/// "matmul[0.120 ms]" → "matmul": PaddlePaddle puts each call's own duration behind its name. A
-/// text that is no duration of this event stays.
-std::string_view without_duration(std::string_view name, int64_t dur_ns) {
-  constexpr std::string_view kUnit = " ms]";
-  if (!name.ends_with(kUnit)) return name;
-  size_t const open = name.rfind('[');
-  if (open == std::string_view::npos || open == 0) return name;
-  auto const told =
-      parse_microseconds(name.substr(open + 1, name.size() - open - 1 - kUnit.size()));
-  constexpr int64_t kNsOfLastDigit = 1000;
-  bool const is_it =
-      told && *told < INT64_MAX / 1000 && std::abs(*told * 1000 - dur_ns) <= kNsOfLastDigit;
-  return is_it ? name.substr(0, open) : name;
-}
 
 class BlockReader {
  public:
@@ -125,15 +70,16 @@ class BlockReader {
   }
 
   uint32_t name_of(std::string_view text) { return block_.names.id_of(text); }
-  NameFacts const& facts(uint32_t name, std::string_view text) {
-    if (name >= facts_.size()) facts_.resize(name + size_t{1});
-    if (!facts_[name].is_known) facts_[name] = facts_of(text);
-    return facts_[name];
+  NameTraits const& traits(uint32_t name, std::string_view text) {
+    if (name >= traits_.size()) traits_.resize(name + size_t{1});
+    if (!traits_[name].is_known) traits_[name] = traits_of_name(text);
+    return traits_[name];
   }
 
   uint32_t track(TrackKey key) {
     if (block_.tracks.size() >= kMostTracks && !track_numbers_.contains(key))
       key = key_of_others(key.kind);
+
     auto const [place, is_new] =
         track_numbers_.try_emplace(std::move(key), static_cast<uint32_t>(block_.tracks.size()));
     if (is_new) {
@@ -206,9 +152,9 @@ class BlockReader {
       case KinetoCategory::kDeviceSync:
         return add_device_sync(event, times, id);
       case KinetoCategory::kDeviceRange: {
-        uint32_t const beside = track(
+        uint32_t const ranges = track(
             {TrackKey::Kind::kDeviceRanges, std::string(event.process), std::string(event.thread)});
-        return rows(beside).add_range(times.start, times.dur, id);
+        return rows(ranges).add_range(times.start, times.dur, id);
       }
       case KinetoCategory::kFlow:
       case KinetoCategory::kOther:
@@ -220,16 +166,20 @@ class BlockReader {
     uint32_t const where = thread(event);
     EventBatch& to = rows(where);
     ++block_.undecided[where];
+
     constexpr size_t kEmptyObject = 2;
     if (event.arguments.size() <= kEmptyObject)
       return to.add_range(times.start, times.dur, StringId{name});
+
     KinetoArguments const a = read_kineto_arguments(event.arguments);
     to.add(EventKind::kRange, times.start, times.dur, StringId{name}, a.correlation);
     if (a.step_around)
       block_.parts.push_back({where, static_cast<uint32_t>(to.size() - 1), *a.step_around});
+
     bool const has_shape = a.kernel.grid_x > 0 || a.bytes > 0;
     bool const is_placed = a.stream && a.device && a.correlation != 0;
     if (!has_shape && !a.step && !is_placed) return;
+
     BlockEvents::Saying saying{where,
                                static_cast<uint32_t>(to.size() - 1),
                                {},
@@ -243,8 +193,7 @@ class BlockReader {
     block_.sayings.push_back(saying);
   }
 
-  /// The number that an annotation gives its step beside its name, as JAX does. There are few
-  /// annotations.
+  /// The step number in an annotation's arguments, as JAX writes it. There are few annotations.
   static std::optional<int64_t> step_of_annotation(ChromeEvent const& event) {
     if (event.category != "user_annotation" ||
         event.arguments.find("step_num") == std::string_view::npos)
@@ -254,8 +203,9 @@ class BlockReader {
   }
 
   void add_host_range(ChromeEvent const& event, Times const& times, uint32_t name) {
-    NameFacts const& known = facts(name, event.name);
+    NameTraits const& known = traits(name, event.name);
     EventBatch& to = rows(thread(event));
+
     if (known.host_kind == EventKind::kStep) {
       to.add(EventKind::kStep, times.start, times.dur, StringId{name}, 0,
              model::StepDetail{known.step});
@@ -270,9 +220,10 @@ class BlockReader {
     block_.is_kineto = true;
     add_user(-1, event.process);
     KinetoArguments const arguments = read_kineto_arguments(event.arguments);
-    NameFacts const& known = facts(name, event.name);
+    NameTraits const& known = traits(name, event.name);
     EventBatch& to = rows(thread(event));
     StringId const id{name};
+
     switch (known.api_class) {
       case model::ApiClass::kLaunch:
         return to.add(EventKind::kLaunch, times.start, times.dur, id, arguments.correlation);
@@ -282,7 +233,7 @@ class BlockReader {
         return to.add(EventKind::kSync, times.start, times.dur, id, arguments.correlation, detail);
       }
       case model::ApiClass::kMemory:
-        // What was allocated is told by "[memory]", where it is told.
+        // "[memory]" tells what was allocated, where the profiler writes it.
         return to.add(EventKind::kMemory, times.start, times.dur, id, arguments.correlation,
                       model::MemoryDetail());
       case model::ApiClass::kNoise:
@@ -313,8 +264,8 @@ class BlockReader {
       default:
         break;
     }
-    return a.is_collective || facts(name, event.name).communicates ? EventKind::kCollective
-                                                                   : EventKind::kKernel;
+    return a.is_collective || traits(name, event.name).communicates ? EventKind::kCollective
+                                                                    : EventKind::kKernel;
   }
 
   DeviceOp device_op(ChromeEvent const& event, KinetoArguments const& a, uint32_t name,
@@ -372,11 +323,13 @@ class BlockReader {
     bool const is_first = std::exchange(is_first_, false);
     auto const op = std::exchange(block_.last_op, std::nullopt);
     if ((!op && !is_first) || category(event.category) != KinetoCategory::kFlow) return;
+
     auto const time = parse_microseconds(event.time);
     auto const id = parse_integer(event.id);
     if (!time || !id || *id <= 0) return;
     BlockEvents::Arrow const arrow = {event.process, event.thread, *time,
                                       static_cast<uint64_t>(*id)};
+
     if (op && arrow.ends_at(*op)) rows(op->track).correlation.back() = arrow.id;
     if (is_first) block_.first_arrow = arrow;
   }
@@ -399,23 +352,13 @@ class BlockReader {
     if (!read_times(event, times)) return;
     EventBatch& to = rows(thread(event));
     StringId const name{name_of(event.name)};
+
     if (event.name == "[memory]") {
       KinetoMemory const memory = read_kineto_memory(event.arguments);
-      // Without the totals, and not knowing what was there before, nothing can be said of the
+      // Without the totals, and not knowing what was there before, a row would tell nothing of the
       // device.
-      if (memory.device_type != 0 && memory.allocated_bytes) {
-        model::MemoryDetail detail;
-        detail.address = memory.address;
-        detail.bytes =
-            static_cast<uint64_t>(memory.bytes < 0 ? -(memory.bytes + 1) : memory.bytes) +
-            (memory.bytes < 0 ? 1 : 0);
-        detail.allocated_bytes = *memory.allocated_bytes;
-        detail.reserved_bytes = memory.reserved_bytes.value_or(0);
-        detail.device = memory.device;
-        detail.op = memory.bytes < 0 ? model::MemoryOp::kFree : model::MemoryOp::kAllocate;
-        detail.memory = model::MemoryKind::kDevice;
-        return to.add(EventKind::kMemory, times.start, 0, name, 0, detail);
-      }
+      if (memory.device_type != 0 && memory.allocated_bytes)
+        return to.add(EventKind::kMemory, times.start, 0, name, 0, memory.detail());
     }
     to.add(EventKind::kMark, times.start, 0, name);
   }
@@ -423,8 +366,8 @@ class BlockReader {
   void add_bracket(ChromeEvent const& event) {
     Times times;
     if (!read_times(event, times)) return;
-    // S and F are how b and e were written once.
-    char const phase = event.phase == 'S' ? 'b' : event.phase == 'F' ? 'e' : event.phase;
+
+    char const phase = phase_of_async(event.phase);
     bool const is_async = phase == 'b' || phase == 'e';
     uint32_t const where = is_async ? track({TrackKey::Kind::kAsync, std::string(event.process),
                                              std::string(event.category)})
@@ -456,15 +399,17 @@ class BlockReader {
     Times times;
     if (!read_times(event, times)) return;
     JsonCursor cursor(event.arguments);
+
     cursor.object([&](std::string_view series) {
       char const next = cursor.peek();
       if (next == '{' || next == '[') return void(cursor.value());
       bool is_string = false;
       auto const value = parse_real(cursor.scalar(is_string));
       if (!value) {
-        block_.unvalued += is_string ? 0 : 1;  // a text beside the values says what they are of
+        block_.unvalued += is_string ? 0 : 1;  // a text next to the values is their label
         return;
       }
+
       std::string name = event.name.empty() ? std::string(series) : std::string(event.name);
       if (!event.name.empty() && !series.empty() && series != "value" && series != event.name)
         name += " " + std::string(series);
@@ -473,7 +418,6 @@ class BlockReader {
                       model::SampleDetail{*value});
     });
   }
-  static std::optional<double> parse_real(std::string_view number);
 
   void add_metadata(ChromeEvent const& event) {
     JsonCursor cursor(event.arguments);
@@ -496,7 +440,7 @@ class BlockReader {
 
   BlockEvents& block_;
   std::unordered_map<TrackKey, uint32_t, TrackKeyHash> track_numbers_;
-  std::vector<NameFacts> facts_;  ///< by name
+  std::vector<NameTraits> traits_;  ///< by name
   std::unordered_set<uint64_t> groups_;
   uint64_t last_group_ = 0;
   BlockEvents::DeviceUser last_caller_ = {}, last_user_ = {};
@@ -509,14 +453,6 @@ class BlockReader {
   std::string_view last_stream_process_;
   KinetoCategory last_category_of_ = category_of({});
 };
-
-std::optional<double> BlockReader::parse_real(std::string_view number) {
-  double value = 0;
-  auto const [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
-}
 
 }  // namespace
 
@@ -537,6 +473,7 @@ void DeviceOp::add_to(EventBatch& rows, int64_t start_ns, int64_t dur_ns, String
 uint32_t RawTexts::id_of(std::string_view text) {
   uint64_t const hash = XXH3_64bits(text.data(), text.size());
   size_t const mask = slots_.size() - 1;
+
   for (size_t at = hash & mask;; at = (at + 1) & mask) {
     Slot& slot = slots_[at];
     if (slot.id_plus_1 == 0) {

@@ -26,7 +26,7 @@ struct TrackKey {
   enum class Kind : uint8_t { kThread, kStream, kCounter, kDeviceRanges, kAsync };
   Kind kind = Kind::kThread;
   std::string process, thread;  ///< as the trace has them
-  int32_t device = -1;          ///< of a stream, and of what stands beside one
+  int32_t device = -1;          ///< of a stream, and of annotations of a stream
   int64_t stream = 0;
 
   friend bool operator==(TrackKey const&, TrackKey const&) = default;
@@ -44,7 +44,7 @@ struct TrackKeyHash {
 inline constexpr size_t kMostTracks = size_t{1} << 16U;
 inline TrackKey key_of_others(TrackKey::Kind kind) { return {kind, "", "others", -1, -1}; }
 
-/// Whoever merges more processes' traces than this into one file is told no more of them.
+/// The most processes that a file of several processes' traces is checked for.
 inline constexpr size_t kMostDeviceUsers = 256;
 
 /// "4242(Python)", "4242(C++)" → "4242": PaddlePaddle shows the two languages of a thread as two.
@@ -52,6 +52,12 @@ inline std::string_view thread_of(std::string_view text) {
   for (std::string_view const language : {"(Python)", "(C++)"})
     if (text.ends_with(language)) text.remove_suffix(language.size());
   return text;
+}
+
+/// Chrome's older letters for begins and ends of asynchronous ranges are S and F.
+inline char phase_of_async(char phase) {
+  if (phase == 'S') return 'b';
+  return phase == 'F' ? 'e' : phase;
 }
 
 /// Ids of texts as they stand in the block: equal texts have equal ids. Views of the block.
@@ -136,7 +142,7 @@ struct BlockEvents {
     int64_t step;    ///< −1 = none
     bool is_op;      ///< says which stream, and a launch shape or bytes
     bool is_placed;  ///< says its device, its stream and its correlation
-    int32_t device;  ///< −1 = none is said
+    int32_t device;  ///< −1 = the event names none
   };
   /// A row of no known category that says in which step it is.
   struct Part {

@@ -13,8 +13,8 @@ constexpr std::array<std::string_view, 14> kVendorWords = {
     "gpu", "npu", "xpu",  "hpu",  "mlu", "musa", "gcu",
     "tpu", "dcu", "mtia", "cuda", "hip", "rocm", "privateuse1"};
 
-/// Of other tools, and of forks that write them in other letters: in small letters, with lines for
-/// spaces.
+/// Categories of other tools, and of forks that write them in other letters: in small letters, with
+/// lines for spaces.
 constexpr std::array<std::pair<std::string_view, KinetoCategory>, 29> kOfOtherTools = {{
     {"kernels", KinetoCategory::kKernel},
     {"kernel", KinetoCategory::kKernel},
@@ -67,78 +67,81 @@ KinetoCategory category_of_other_tool(std::string_view name) {
 KinetoCategory category_of_vendor(std::string_view text) {
   using enum KinetoCategory;
   if (auto const known = category_of_other_tool(text); known != kOther) return known;
+
   std::string const small =
       text.ends_with("Runtime") ? std::string(text) : in_small_letters_with_lines(text);
   std::string_view const name = small;
   size_t const line = name.find('_');
   if (line == std::string_view::npos) return name.ends_with("Runtime") ? kRuntime : kOther;
+
   std::string_view const rest = name.substr(line + 1);
   if (rest == "runtime" || rest == "driver") return kRuntime;
   if (std::find(kVendorWords.begin(), kVendorWords.end(), name.substr(0, line)) ==
       kVendorWords.end())
     return kOther;
+
   if (rest == "memcpy") return kMemcpy;
   if (rest == "memset") return kMemset;
   if (rest == "kernel" || rest == "op" || rest == "ops") return kDeviceOp;
   return rest == "user_annotation" ? kDeviceRange : kOther;
 }
 
+/// Capitals: of old versions.
+constexpr std::array<std::pair<std::string_view, KinetoCategory>, 45> kNamesOfKineto = {{
+    {"cpu_op", KinetoCategory::kHostRange},
+    {"kernel", KinetoCategory::kKernel},
+    {"cuda_runtime", KinetoCategory::kRuntime},
+    {"ac2g", KinetoCategory::kFlow},
+    {"python_function", KinetoCategory::kHostRange},
+    {"gpu_memcpy", KinetoCategory::kMemcpy},
+    {"gpu_memset", KinetoCategory::kMemset},
+    {"cuda_driver", KinetoCategory::kRuntime},
+    {"user_annotation", KinetoCategory::kHostRange},
+    {"gpu_user_annotation", KinetoCategory::kDeviceRange},
+    {"fwdbwd", KinetoCategory::kFlow},
+    {"overhead", KinetoCategory::kOverhead},
+    {"cuda_sync", KinetoCategory::kDeviceSync},
+    {"cpu_instant_event", KinetoCategory::kHostRange},
+    {"Operator", KinetoCategory::kHostRange},
+    {"Kernel", KinetoCategory::kKernel},
+    {"Memcpy", KinetoCategory::kMemcpy},
+    {"Memset", KinetoCategory::kMemset},
+    {"Runtime", KinetoCategory::kRuntime},
+    {"async", KinetoCategory::kFlow},
+    {"user_defined", KinetoCategory::kHostRange},
+    {"PythonFunction", KinetoCategory::kHostRange},
+    {"Overhead", KinetoCategory::kOverhead},
+    {"hip_runtime", KinetoCategory::kRuntime},
+    {"xpu_runtime", KinetoCategory::kRuntime},
+    {"xpu_driver", KinetoCategory::kRuntime},
+    {"mtia_runtime", KinetoCategory::kRuntime},
+    {"privateuse1_runtime", KinetoCategory::kRuntime},
+    {"privateuse1_driver", KinetoCategory::kRuntime},
+    {"glow_runtime", KinetoCategory::kRuntime},
+    {"concurrent_kernel", KinetoCategory::kKernel},
+    {"cuda_profiler_range", KinetoCategory::kDeviceRange},
+    {"collective_comm", KinetoCategory::kDeviceRange},
+    {"cuda_event", KinetoCategory::kDeviceSync},
+    {"xpu_sync", KinetoCategory::kDeviceSync},
+    {"hpu_op", KinetoCategory::kDeviceOp},
+    {"mtia_ccp_events", KinetoCategory::kDeviceOp},
+    // PaddlePaddle.
+    {"CudaRuntime", KinetoCategory::kRuntime},
+    {"Dataloader", KinetoCategory::kInputWait},
+    {"ProfileStep", KinetoCategory::kHostRange},
+    {"Forward", KinetoCategory::kHostRange},
+    {"Backward", KinetoCategory::kHostRange},
+    {"Optimization", KinetoCategory::kHostRange},
+    {"OperatorInner", KinetoCategory::kHostRange},
+    {"PythonUserDefined", KinetoCategory::kHostRange},
+}};
+
 }  // namespace
 
 KinetoCategory category_of(std::string_view name) {
-  using enum KinetoCategory;
-  // Capitals: of old versions.
-  static constexpr std::array<std::pair<std::string_view, KinetoCategory>, 45> kNames = {{
-      {"cpu_op", kHostRange},
-      {"kernel", kKernel},
-      {"cuda_runtime", kRuntime},
-      {"ac2g", kFlow},
-      {"python_function", kHostRange},
-      {"gpu_memcpy", kMemcpy},
-      {"gpu_memset", kMemset},
-      {"cuda_driver", kRuntime},
-      {"user_annotation", kHostRange},
-      {"gpu_user_annotation", kDeviceRange},
-      {"fwdbwd", kFlow},
-      {"overhead", kOverhead},
-      {"cuda_sync", kDeviceSync},
-      {"cpu_instant_event", kHostRange},
-      {"Operator", kHostRange},
-      {"Kernel", kKernel},
-      {"Memcpy", kMemcpy},
-      {"Memset", kMemset},
-      {"Runtime", kRuntime},
-      {"async", kFlow},
-      {"user_defined", kHostRange},
-      {"PythonFunction", kHostRange},
-      {"Overhead", kOverhead},
-      {"hip_runtime", kRuntime},
-      {"xpu_runtime", kRuntime},
-      {"xpu_driver", kRuntime},
-      {"mtia_runtime", kRuntime},
-      {"privateuse1_runtime", kRuntime},
-      {"privateuse1_driver", kRuntime},
-      {"glow_runtime", kRuntime},
-      {"concurrent_kernel", kKernel},
-      {"cuda_profiler_range", kDeviceRange},
-      {"collective_comm", kDeviceRange},
-      {"cuda_event", kDeviceSync},
-      {"xpu_sync", kDeviceSync},
-      {"hpu_op", kDeviceOp},
-      {"mtia_ccp_events", kDeviceOp},
-      // PaddlePaddle.
-      {"CudaRuntime", kRuntime},
-      {"Dataloader", kInputWait},
-      {"ProfileStep", kHostRange},
-      {"Forward", kHostRange},
-      {"Backward", kHostRange},
-      {"Optimization", kHostRange},
-      {"OperatorInner", kHostRange},
-      {"PythonUserDefined", kHostRange},
-  }};
-  auto const found = std::find_if(kNames.begin(), kNames.end(),
+  auto const found = std::find_if(kNamesOfKineto.begin(), kNamesOfKineto.end(),
                                   [&](auto const& known) { return known.first == name; });
-  return found == kNames.end() ? category_of_vendor(name) : found->second;
+  return found == kNamesOfKineto.end() ? category_of_vendor(name) : found->second;
 }
 
 }  // namespace stepscope::import

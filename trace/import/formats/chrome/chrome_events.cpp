@@ -17,7 +17,7 @@ size_t skip_spaces(std::string_view text, size_t at) {
 constexpr double kNsPerUs = 1000;
 constexpr double kLargest = 9.2e18;
 
-/// With an exponent, which nobody writes who has digits to lose.
+/// With an exponent, which no tool writes that has digits to lose.
 std::optional<int64_t> parse_inexactly(std::string_view number) {
   double value = 0;
   auto const [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
@@ -44,12 +44,15 @@ size_t next_cut(std::string_view text, size_t from) {
 std::optional<int64_t> parse_microseconds(std::string_view number) {
   constexpr size_t kMostDigits = 16;
   constexpr int64_t kMostUs = 9'200'000'000'000'000;
+
   size_t const first = !number.empty() && number[0] == '-' ? 1 : 0;
   size_t at = first;
+
   int64_t ns = 0;  // µs so far
   for (; at < number.size() && is_digit(number[at]) && at - first <= kMostDigits; ++at)
     ns = ns * 10 + (number[at] - '0');
   if (at == first || at - first > kMostDigits || ns > kMostUs) return parse_inexactly(number);
+
   ns *= 1000;
   if (at < number.size() && number[at] == '.') {
     ++at;
@@ -61,6 +64,7 @@ std::optional<int64_t> parse_microseconds(std::string_view number) {
       while (at < number.size() && is_digit(number[at])) ++at;
     }
   }
+
   if (at != number.size()) return parse_inexactly(number);
   return first == 1 ? -ns : ns;
 }

@@ -1,5 +1,5 @@
-// Chrome trace events as they stand in JSON text: which tool wrote them, and what they mean, is not
-// known here.
+// Chrome trace events as they stand in JSON text: this layer does not know which tool wrote them,
+// nor what they mean.
 #pragma once
 
 #include <algorithm>
@@ -45,6 +45,7 @@ std::optional<int64_t> parse_microseconds(std::string_view number);
 inline bool read_event(JsonCursor& cursor, ChromeEvent& event) {
   return cursor.object([&](std::string_view key) {
     bool is_string = false;
+
     switch (key.size()) {
       case 2:
         if (is(key, "ph")) {
@@ -71,16 +72,18 @@ inline bool read_event(JsonCursor& cursor, ChromeEvent& event) {
       default:
         break;
     }
+
     cursor.value();
   });
 }
 
-/// Calls handle(event) for each event of a part of an array. `is_lost`: it is not known whether the
-/// text begins between events or inside one; then what has no phase is no event.
+/// Calls handle(event) for each event of a part of an array. `is_lost`: the text may begin inside
+/// an event; then an object without a phase is no event.
 template <class Handle>
 EventsEnd read_events(std::string_view text, Handle&& handle, bool is_lost = false) {
   using State = EventsEnd::State;
   JsonCursor cursor(text);
+
   EventsEnd end;
   std::optional<size_t>
       last_phase;  // where the last event can be; looked for once, and only in what is broken
@@ -93,12 +96,13 @@ EventsEnd read_events(std::string_view text, Handle&& handle, bool is_lost = fal
     end.offset = offset;
     return end;
   };
+
   for (;;) {
     char const c = cursor.peek();
     size_t const begin = cursor.offset();
     if (cursor.take(',')) continue;
     if (begin == text.size()) return ends(State::kClean, begin);
-    // Of a list inside a broken event there may be more behind it.
+    // A list inside a broken event may have more of the event behind it.
     if (c == ']' && (!is_lost || is_behind_events(begin))) return ends(State::kClosed, begin + 1);
     if (c == '{') {
       ChromeEvent event;
@@ -109,12 +113,14 @@ EventsEnd read_events(std::string_view text, Handle&& handle, bool is_lost = fal
       }
       if (cursor.failure() == JsonCursor::Failure::kEnd) return ends(State::kOpen, begin);
     }
+
     if (end.broken++ == 0) end.first_broken_at = begin;
     if (c != '{' && c != ']' && c != '}') {
       cursor.value();  // null, a number, a list
       if (!cursor.failed()) continue;
       if (cursor.failure() == JsonCursor::Failure::kEnd) return ends(State::kOpen, begin);
     }
+
     is_lost = true;
     size_t const cut = next_cut(text, std::max(cursor.offset(), begin));
     cursor.resume(cut == std::string_view::npos ? text.size() : cut);

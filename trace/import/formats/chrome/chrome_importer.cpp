@@ -21,7 +21,7 @@ namespace {
 
 using State = EventsEnd::State;
 
-/// Long against what a block costs beside its events, short against memory.
+/// Long against the fixed cost of a block, short against memory.
 constexpr size_t kBlockBytes = size_t{4} << 20U;
 /// What stands before or behind the events is not longer.
 constexpr size_t kMostHeaderBytes = size_t{1} << 30U;
@@ -50,6 +50,7 @@ class ChromeReader {
 
   base::Expected<model::Trace> read() {
     if (auto begun = find_events(); !begun) return base::fail_with(begun);
+
     read_blocks();
     if (too_many_) {
       return base::fail(
@@ -57,6 +58,7 @@ class ChromeReader {
           "larger machine",
           input_.name(), file::events_that_fit());
     }
+
     read_trailer();
     if (merged_.event_count() == 0 && merged_.log().notes.empty() && !header_.is_kineto)
       return base::fail("{}: is JSON with no events of a trace in it, name a trace", input_.name());
@@ -69,11 +71,13 @@ class ChromeReader {
       blocks_.drop(kByteOrderMark.size());
       offset_ = kByteOrderMark.size();
     }
+
     for (size_t bytes = block_bytes_;; bytes *= 2) {
       std::string_view const front = blocks_.front(bytes);
       JsonCursor cursor(front);
       TraceHeader header;
       HeaderEnd const end = read_header(cursor, true, header);
+
       if (end == HeaderEnd::kEvents) {
         header_ = std::move(header);
         TraceHeader const known = header_.rank ? header_ : header_at_end();
@@ -84,6 +88,7 @@ class ChromeReader {
         blocks_.drop(cursor.offset());
         return {};
       }
+
       if (end == HeaderEnd::kMore && front.size() >= bytes && bytes < kMostHeaderBytes) continue;
       if (auto const& damage = blocks_.damage())
         return base::fail("{}: {}", input_.name(), *damage);
@@ -95,8 +100,8 @@ class ChromeReader {
     }
   }
 
-  /// What the last bytes say of the job: traces that are taken on demand name the rank behind their
-  /// events. Of a packed file nothing, as all of it would have to be unpacked first: its messages
+  /// The last bytes' data on the job: traces that are taken on demand name the rank behind their
+  /// events. Nothing for a packed file, as all of it would have to be unpacked first: its messages
   /// get the rank at the end.
   [[nodiscard]] TraceHeader header_at_end() const {
     constexpr std::string_view kMember = "\"distributedInfo\"";
@@ -117,6 +122,7 @@ class ChromeReader {
 
   void read_blocks() {
     size_t const tokens = 2 * std::max(1U, std::thread::hardware_concurrency());
+
     using Parsed = std::shared_ptr<ParsedBlock>;
     tbb::parallel_pipeline(
         tokens, tbb::make_filter<void, Parsed>(tbb::filter_mode::serial_in_order,
@@ -149,30 +155,35 @@ class ChromeReader {
       std::string const whole = std::exchange(open_, {});
       take_events(read_block(whole), whole, open_begin_);
     }
+
     offset_ += text.size();
   }
 
-  /// `begin`: where the text stands in all of it.
+  /// `begin`: place of the text in all of it.
   void take_events(BlockEvents events, std::string_view text, uint64_t begin) {
     if (too_many_) return;
+
     EventsEnd const end = events.end;
     if (end.broken > 0 && merged_.log().notes.empty()) {
       merged_.log().notes.push_back(fmt::format("near byte {} something stands that is no event",
                                                 begin + end.first_broken_at));
     }
+
     merged_.add(std::move(events));
     if (merged_.event_count() > file::events_that_fit()) is_over_ = too_many_ = true;
+
     if (end.state == State::kOpen) {
       open_ = text.substr(end.offset);
       open_begin_ = begin + end.offset;
     }
+
     if (open_.size() > kMostEventBytes) return look_through_open();
     if (end.state != State::kClosed) return;
     is_over_ = is_closed_ = true;
     keep_trailer(text.substr(end.offset));
   }
 
-  /// What seemed to be the begin of an event is none: events may begin in it.
+  /// The begin of an event turned out to be none, or too long: events may begin in it.
   void look_through_open() {
     std::string const text = std::exchange(open_, {});
     if (looks_ == 0)
@@ -191,6 +202,7 @@ class ChromeReader {
   void read_trailer() {
     // Each time less is left.
     while (!is_closed_ && open_.size() > kMostTailBytes) look_through_open();
+
     if (is_closed_) {
       for (JsonBlock block = blocks_.next(); !block.text.empty(); block = blocks_.next())
         keep_trailer(block.text);
@@ -208,12 +220,13 @@ class ChromeReader {
     } else if (needs_closing_) {
       note_truncation(fmt::format("behind an event, at byte {}", offset_));
     }
+
     if (auto const& damage = blocks_.damage()) {
       merged_.log().truncated = true;
       merged_.log().notes.push_back(*damage);
     }
   }
-  /// Of files that were put behind each other.
+  /// Notes that files were put behind each other.
   void note_other_document(std::string_view behind) {
     size_t const first = behind.find_first_not_of(" \t\r\n,;");
     if (first == std::string_view::npos || (behind[first] != '{' && behind[first] != '[')) return;
@@ -304,7 +317,7 @@ Importer chrome_importer() {
           .read = [](Input const& input) { return one_trace(read_chrome_trace(input)); },
           .first_members = kFirstMembersOfChrome,
           .events_member = "\"traceEvents\"",
-          // torch_npu keeps the raw data of its trace beside it.
+          // torch_npu keeps the raw data of its trace next to it.
           .output_folder = "ASCEND_PROFILER_OUTPUT"};
 }
 

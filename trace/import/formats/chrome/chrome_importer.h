@@ -13,8 +13,8 @@ struct Importer;
 
 Importer chrome_importer();
 bool is_chrome_trace(Input const& input);
-/// What is cut off or damaged is said in the log, the rest is read. Errors: no events, or too many
-/// for the machine's memory.
+/// The log names what is cut off or damaged; the rest is read. Errors: no events, or too many for
+/// the machine's memory.
 base::Expected<model::Trace> read_chrome_trace(Input const& input);
 /// The same in blocks of about `block_bytes`, which change nothing but the time that it takes.
 base::Expected<model::Trace> read_chrome_trace(Input const& input, size_t block_bytes);

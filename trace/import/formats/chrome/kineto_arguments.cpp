@@ -31,6 +31,7 @@ uint64_t to_uint64(std::optional<int64_t> number) {
 /// "[8, 1, 1]"
 std::array<uint32_t, 3> three_numbers(std::string_view list) {
   std::array<uint32_t, 3> numbers{};
+
   for (uint32_t& number : numbers) {
     size_t const digit = list.find_first_of("0123456789");
     if (digit == std::string_view::npos) break;
@@ -39,6 +40,7 @@ std::array<uint32_t, 3> three_numbers(std::string_view list) {
     if (error != std::errc()) number = 0;
     list.remove_prefix(static_cast<size_t>(end - list.data()));
   }
+
   return numbers;
 }
 
@@ -64,10 +66,11 @@ void complete(model::CollectiveDetail& detail, CollectiveArguments const& a,
   members.size = detail.participants;
   detail.bytes = message_bytes(detail.op, a, detail.data_type);
   detail.peer = detail.op == CollectiveOp::kSend ? a.destination : a.source;
+
   if (model::is_point_to_point(detail.op) && a.message) {
     detail.sequence = *a.message;  // our own export: the numbers are those that both ranks have
   } else if (model::is_point_to_point(detail.op)) {
-    detail.rank = -1;     // "Rank" is the peer's there; the peer's number in the job is beside it
+    detail.rank = -1;     // "Rank" is the peer's there; another argument has the peer's rank
     detail.sequence = 0;  // each rank counts its own
   }
 }
@@ -109,6 +112,7 @@ class ArgumentReader {
                set_device();
       case 'g':
         return (is(key, "gpu_id") || is(key, "gpu")) && set_device();
+
       case 's':
         if (is(key, "step_num")) return set(a_.step, number());
         if (is(key, "step")) return set(a_.step_around, number());
@@ -155,6 +159,7 @@ class ArgumentReader {
     if (is(key, "est. achieved occupancy %"))
       return set(kernel.occupancy_percent,
                  static_cast<uint8_t>(std::clamp<int64_t>(number().value_or(0), 0, 100)));
+
     if (is(key, "graph id")) return set(kernel.graph, to_uint32(number()));
     return is(key, "graph node id") && set(kernel.graph_node, to_uint64(number()));
   }
@@ -167,9 +172,11 @@ class ArgumentReader {
     if (is(key, "Physic Stream Id") || is(key, "Stream Id") || is(key, "Stream ID") ||
         is(key, "Stream"))
       return set(a_.stream, number());
+
     if (is(key, "Correlation ID") || is(key, "Correlation Id") || is(key, "CorrelationId") ||
         is(key, "Correlation"))
       return set(a_.correlation, to_uint64(number()));
+
     if (is(key, "Device ID") || is(key, "Device Id") || is(key, "Device")) return set_device();
     if (is(key, "In msg nelems")) return set(c_.in_elements, to_uint64(number()));
     if (is(key, "Out msg nelems")) return set(c_.out_elements, to_uint64(number()));
@@ -181,6 +188,7 @@ class ArgumentReader {
     if (is(key, "Global rank stride")) return set(a_.group.stride, number());
     if (is(key, "Rank")) return set(a_.collective.rank, to_int32(number(), -1));
     if (is(key, "Seq")) return set(a_.collective.sequence, to_uint64(number()));
+
     if (is(key, "Src Rank")) return set(c_.source, to_int32(number(), -1));
     return is(key, "Dst Rank") && set(c_.destination, to_int32(number(), -1));
   }
@@ -220,9 +228,11 @@ std::optional<int64_t> parse_integer(std::string_view number) {
   int64_t value = 0;
   auto const [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   if (error == std::errc() && end == number.data() + number.size()) return value;
+
   double inexact = 0;  // "2.0", 1e3
   auto const [inexact_end, inexact_error] =
       std::from_chars(number.data(), number.data() + number.size(), inexact);
+
   constexpr double kMost = 9e18;
   if (inexact_error != std::errc() || inexact_end != number.data() + number.size() ||
       !(std::fabs(inexact) < kMost)) {
@@ -245,11 +255,13 @@ KinetoArguments read_kineto_arguments(std::string_view arguments) {
 KinetoMemory read_kineto_memory(std::string_view arguments) {
   KinetoMemory memory;
   JsonCursor cursor(arguments);
+
   cursor.object([&](std::string_view key) {
     char const next = cursor.peek();
     if (next == '[' || next == '{') return void(cursor.value());
     bool is_string = false;
     auto const number = parse_integer(cursor.scalar(is_string));
+
     if (!number) return;
     if (is(key, "Bytes")) memory.bytes = *number;
     if (is(key, "Addr")) memory.address = static_cast<uint64_t>(*number);
@@ -259,6 +271,25 @@ KinetoMemory read_kineto_memory(std::string_view arguments) {
     if (is(key, "Device Id")) memory.device = to_int32(number, -1);
   });
   return memory;
+}
+std::optional<double> parse_real(std::string_view number) {
+  double value = 0;
+  auto const [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+model::MemoryDetail KinetoMemory::detail() const {
+  model::MemoryDetail row;
+  row.address = address;
+  row.bytes = static_cast<uint64_t>(bytes < 0 ? -(bytes + 1) : bytes) + (bytes < 0 ? 1 : 0);
+  row.allocated_bytes = allocated_bytes.value_or(0);
+  row.reserved_bytes = reserved_bytes.value_or(0);
+  row.device = device;
+  row.op = bytes < 0 ? model::MemoryOp::kFree : model::MemoryOp::kAllocate;
+  row.memory = model::MemoryKind::kDevice;
+  return row;
 }
 
 namespace {
@@ -305,11 +336,13 @@ model::CopyDirection direction_of_letters(std::string_view name) {
       first = static_cast<char>(first - 'a' + 'A');
       second = static_cast<char>(second - 'a' + 'A');
     }
+
     auto const from = side_of(first), to = side_of(second);
     bool const is_end =
         last + 1 == name.size() || !(name[last + 1] >= 'a' && name[last + 1] <= 'z');
     if (from && to && is_end) return direction_of(*from, *to);
   }
+
   return model::CopyDirection::kUnknown;
 }
 
@@ -317,6 +350,7 @@ model::CopyDirection direction_of_letters(std::string_view name) {
 model::CopyDirection direction_of_words(std::string_view name) {
   std::string small(name);
   for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+
   struct Word {
     std::string_view text;
     char side;
@@ -327,8 +361,10 @@ model::CopyDirection direction_of_words(std::string_view name) {
                                                   {"pageable", 'h'},
                                                   {"shared", 'd'},
                                                   {"peer", 'p'}}};
+
   std::array<char, 2> sides{};
   size_t found = 0;
+
   for (size_t at = 0; at < small.size() && found < sides.size();) {
     auto const word = std::find_if(kWords.begin(), kWords.end(), [&](Word const& w) {
       return small.compare(at, w.text.size(), w.text) == 0;
@@ -336,6 +372,7 @@ model::CopyDirection direction_of_words(std::string_view name) {
     if (word != kWords.end()) sides[found++] = word->side;
     at += word == kWords.end() ? 1 : word->text.size();
   }
+
   return found == sides.size() ? direction_of(sides[0], sides[1]) : model::CopyDirection::kUnknown;
 }
 

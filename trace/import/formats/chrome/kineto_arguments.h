@@ -1,4 +1,4 @@
-// What Kineto's events say in "args", as detail rows.
+// Reads the "args" of Kineto's events into detail rows.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace stepscope::import {
 
-/// Of a device op, or of a call that launches one. Nothing is invented: what is not said keeps its
-/// default.
+/// The arguments of a device op, or of a call that launches one. A value that the event does not
+/// have keeps its default.
 struct KinetoArguments {
   uint64_t correlation = 0;
   std::optional<int32_t> device;
@@ -31,13 +31,15 @@ struct KinetoArguments {
 /// `arguments`: the object as it stands. What is broken in it is left out.
 KinetoArguments read_kineto_arguments(std::string_view arguments);
 
-/// Of the instants that are named "[memory]".
+/// An instant that is named "[memory]", on a device.
 struct KinetoMemory {
   int64_t bytes = 0;  ///< < 0: freed
   uint64_t address = 0;
-  std::optional<uint64_t> allocated_bytes, reserved_bytes;  ///< not said by old versions
+  std::optional<uint64_t> allocated_bytes, reserved_bytes;  ///< missing in old versions
   int64_t device_type = 0;                                  ///< 0 = the host
   int32_t device = -1;
+
+  [[nodiscard]] model::MemoryDetail detail() const;
 };
 KinetoMemory read_kineto_memory(std::string_view arguments);
 
@@ -45,8 +47,10 @@ KinetoMemory read_kineto_memory(std::string_view arguments);
 /// page-locked.
 model::CopyDetail copy_of_name(std::string_view name);
 
-/// A whole number, quoted or not; nothing when it is none.
+/// A whole number, quoted or not; nothing for another text.
 std::optional<int64_t> parse_integer(std::string_view number);
+/// A finite number.
+std::optional<double> parse_real(std::string_view number);
 /// The last digits of a text: 7 of "stream 7".
 std::optional<int64_t> trailing_number(std::string_view text);
 

@@ -44,21 +44,25 @@ bool has_replacement(std::string_view text, std::string_view raw) {
          !has("\\ufffd") && !has("\\uFFFD");
 }
 
-/// The first time of a block's events, but of those that are a day and more before most others: a
-/// time of 0 among epoch times would hide when the trace began. Nothing: it has no events.
+/// The first time of a block's events. It passes over events a day or more before most others: a
+/// time of 0 among epoch times would hide when the trace began. Nothing: the block has no events.
 std::optional<int64_t> origin_of(BlockEvents const& block) {
   constexpr int64_t kDayNs = 86'400'000'000'000;
+
   std::vector<int64_t> times;
   for (EventBatch const& rows : block.rows)
     times.insert(times.end(), rows.start.begin(), rows.start.end());
   for (BlockEvents::Bracket const& bracket : block.brackets) times.push_back(bracket.time_ns);
   if (times.empty()) return std::nullopt;
+
   auto const middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
+
   int64_t const least = minus(*middle, kDayNs);
   int64_t first = *middle;
   for (int64_t const time : times)
     if (time >= least) first = std::min(first, time);
+
   return first;
 }
 
@@ -75,11 +79,13 @@ size_t MergedEvents::track_of(TrackKey const& key) {
       return track_of(others);
     }
   }
+
   auto const [place, is_new] = numbers_.try_emplace(key, tracks_.size());
   if (is_new) {
     MergedTrack& track = tracks_.emplace_back();
     track.key = key;
   }
+
   return place->second;
 }
 
@@ -105,19 +111,38 @@ void MergedEvents::add(BlockEvents block) {
   unvalued_ += block.unvalued;
   broken_ += block.end.broken;
   log().unknown_events += block.unknown;
+
   std::vector<StringId> const names = intern_names(block);
   if (!origin_ns_) origin_ns_ = origin_of(block);
   if (last_op_ && block.first_arrow &&
       block.first_arrow->ends_at({last_op_->process, last_op_->thread, last_op_->time_ns}))
     tracks_[last_op_->track].batches.back().correlation.back() = block.first_arrow->id;
+  add_users_and_groups(block);
+
+  std::vector<size_t> const numbers = add_tracks(block, names);
+  last_op_.reset();
+  if (auto const& op = block.last_op)
+    last_op_ = {std::string(op->process), std::string(op->thread), op->time_ns, numbers[op->track]};
+
+  add_brackets(block, numbers, names);
+  for (BlockEvents::Metadata const& metadata : block.metadata) add_metadata(metadata);
+}
+
+void MergedEvents::add_users_and_groups(BlockEvents const& block) {
   for (BlockEvents::DeviceUser const& user : block.users)
     if (device_users_.size() < kMostDeviceUsers || device_users_.contains(user.device))
       if (auto& processes = device_users_[user.device]; processes.size() < kMostDeviceUsers)
         processes.emplace(user.process);
+
   for (BlockEvents::Group const& group : block.groups)
     if (rank_ && !ranks_in_groups_.contains(group.communicator))
       ranks_in_groups_.emplace(group.communicator,
                                rank_in_group(*rank_, world_size_, group.members));
+}
+
+/// Takes the rows of a block; returns the places in tracks_ of its tracks.
+std::vector<size_t> MergedEvents::add_tracks(BlockEvents& block,
+                                             std::vector<StringId> const& names) {
   std::vector<size_t> numbers;
   for (size_t i = 0; i < block.tracks.size(); ++i) {
     numbers.push_back(track_of(block.tracks[i]));
@@ -125,6 +150,7 @@ void MergedEvents::add(BlockEvents block) {
     track.undecided += block.undecided[i];
     add_rows(track, std::move(block.rows[i]), names);
   }
+
   for (BlockEvents::Saying const& saying : block.sayings) {
     MergedTrack& track = tracks_[numbers[saying.track]];
     track.sayings.push_back({track.batches.size() - 1, saying.row, saying.op, saying.step,
@@ -134,25 +160,29 @@ void MergedEvents::add(BlockEvents block) {
     MergedTrack& track = tracks_[numbers[part.track]];
     track.parts.push_back({track.batches.size() - 1, part.row, part.step});
   }
-  last_op_.reset();
-  if (auto const& op = block.last_op)
-    last_op_ = {std::string(op->process), std::string(op->thread), op->time_ns, numbers[op->track]};
+
+  return numbers;
+}
+
+void MergedEvents::add_brackets(BlockEvents& block, std::vector<size_t> const& numbers,
+                                std::vector<StringId> const& names) {
   size_t const first_op = ops_.size();
   for (DeviceOp& op : block.ops) {
     op.track = static_cast<uint32_t>(numbers[op.track]);
     if (op.kind == EventKind::kCollective && rank_) add_own_rank(op.collective);
     ops_.push_back(op);
   }
+
   for (BlockEvents::Bracket const& bracket : block.brackets) {
     auto const op = bracket.op == 0 ? std::nullopt : std::optional(first_op + bracket.op - 1);
     brackets_[numbers[bracket.track]].push_back({possible(minus(bracket.time_ns, *origin_ns_)),
                                                  names[bracket.name], bracket.phase,
                                                  std::string(bracket.id), op});
   }
+
   for (BlockEvents::Bracket const& bracket : block.brackets)
     last_ns_ = std::max(last_ns_, possible(minus(bracket.time_ns, *origin_ns_)));
   event_count_ += block.brackets.size();
-  for (BlockEvents::Metadata const& metadata : block.metadata) add_metadata(metadata);
 }
 
 void MergedEvents::add_rows(MergedTrack& track, EventBatch rows,
@@ -165,8 +195,10 @@ void MergedEvents::add_rows(MergedTrack& track, EventBatch rows,
     last_ns_ = std::max(
         last_ns_, possible(rows.start[i]) + std::clamp<int64_t>(rows.dur[i], 0, model::kMaxTime));
   }
+
   track.events += rows.size();
   event_count_ += rows.size();
+
   if (rank_)
     for (model::CollectiveDetail& detail :
          std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
@@ -187,9 +219,9 @@ void MergedEvents::add_late_rank(TraceHeader const& header) {
     if (op.kind == EventKind::kCollective) add_own_rank(op.collective);
 }
 
-/// Of messages the rank in the job, as their peers are told by it; of collectives that in their
-/// group: by it another recording of this process, a dump of its collectives, is known to be of the
-/// same participant.
+/// Adds the rank in the job to messages, as it names their peers. Collectives get the rank in their
+/// group, which identifies the participant in another recording of this process, a dump of its
+/// collectives.
 void MergedEvents::add_own_rank(model::CollectiveDetail& detail) const {
   if (detail.rank >= 0) return;
   if (model::is_point_to_point(detail.op)) {
@@ -212,100 +244,58 @@ void MergedEvents::add_metadata(BlockEvents::Metadata const& metadata) {
   }
 }
 
-void MergedEvents::close_brackets() {
-  for (auto& [track, brackets] : brackets_) {
-    std::stable_sort(brackets.begin(), brackets.end(),
-                     [](Bracket const& a, Bracket const& b) { return a.time_ns < b.time_ns; });
-    if (tracks_[track].key.kind == TrackKey::Kind::kAsync) {
-      close_async(track, brackets);
-    } else {
-      close_nested(track, std::move(brackets));
-    }
-  }
+/// The thread's own name, else its number or text.
+std::string MergedEvents::name_of_thread(TrackKey const& key) const {
+  auto const known = thread_names_.find({key.process, key.thread});
+  if (known != thread_names_.end() && !known->second.empty()) return known->second;
+  std::string const thread = text_of(key.thread);
+  if (thread.empty()) return "unnamed";
+  return parse_integer(thread) ? "thread " + thread : thread;
 }
 
-/// A range, or the device work that its begin tells of, on its stream.
-void MergedEvents::add_closed(size_t track, Bracket const& begin, int64_t dur_ns) {
-  MergedTrack& to = tracks_[begin.op ? ops_[*begin.op].track : track];
-  if (to.batches.empty()) to.batches.emplace_back();
-  if (begin.op) {
-    DeviceOp const& op = ops_[*begin.op];
-    op.add_to(to.batches.back(), begin.time_ns, dur_ns, begin.name);
-    to.copies += op.kind == EventKind::kMemcpy ? 1 : 0;
-    to.collectives += op.kind == EventKind::kCollective ? 1 : 0;
-  } else {
-    to.batches.back().add_range(begin.time_ns, dur_ns, begin.name);
-    ++to.undecided;
-  }
-  ++to.events;
-}
+/// `processes`: of threads, which get the name of theirs where there are several.
+model::Track MergedEvents::describe(MergedTrack const& merged,
+                                    std::set<std::string> const& processes) const {
+  TrackKey const& key = merged.key;
+  model::Track track;
+  switch (key.kind) {
+    case TrackKey::Kind::kStream:
+      track.kind = model::TrackKind::kStream;
+      track.id = key.stream;
+      track.device = key.device;
+      track.name = merged.name.empty() ? fmt::format("stream {}", key.stream) : merged.name;
+      if (2 * merged.copies > merged.events) track.stream_kind = model::StreamKind::kCopy;
+      if (2 * merged.collectives > merged.events)
+        track.stream_kind = model::StreamKind::kCommunication;
+      return track;
 
-/// B and E: an end closes the last open begin of its name on its thread. An end without a name
-/// closes the last one that is open, and so do all ends of a thread where none has the name of a
-/// begin: there they say something else.
-void MergedEvents::close_nested(size_t track, std::vector<Bracket> brackets) {
-  StringId const nameless = builder_.intern("");
-  std::set<uint32_t> begun;
-  for (Bracket const& bracket : brackets)
-    if (bracket.phase == 'B') begun.insert(bracket.name.value);
-  bool const have_names =
-      std::any_of(brackets.begin(), brackets.end(), [&](Bracket const& bracket) {
-        return bracket.phase == 'E' && bracket.name != nameless &&
-               begun.contains(bracket.name.value);
-      });
+    case TrackKey::Kind::kCounter:
+      track.kind = model::TrackKind::kCounter;
+      track.name = text_of(key.thread);
+      return track;
 
-  std::vector<size_t> open;  // places; closed ones stay until they are the last
-  std::map<uint32_t, std::vector<size_t>> open_of_name;  // the same, by name
-  std::vector<bool> is_closed(brackets.size(), false);
-  auto const take_last = [&](std::vector<size_t>& places) -> std::optional<size_t> {
-    while (!places.empty() && is_closed[places.back()]) places.pop_back();
-    if (places.empty()) return std::nullopt;
-    return places.back();
-  };
-  for (size_t i = 0; i < brackets.size(); ++i) {
-    Bracket const& bracket = brackets[i];
-    if (bracket.phase == 'B') {
-      open.push_back(i);
-      open_of_name[bracket.name.value].push_back(i);
-      continue;
-    }
-    bool const is_by_name = have_names && bracket.name != nameless;
-    auto const begin = take_last(is_by_name ? open_of_name[bracket.name.value] : open);
-    if (!begin) {
-      ++unopened_;
-      continue;
-    }
-    is_closed[*begin] = true;
-    add_closed(track, brackets[*begin], bracket.time_ns - brackets[*begin].time_ns);
+    case TrackKey::Kind::kThread:
+    case TrackKey::Kind::kAsync:
+    case TrackKey::Kind::kDeviceRanges:
+      break;
   }
 
-  for (size_t const place : open) {
-    if (is_closed[place]) continue;
-    ++unclosed_;
-    add_closed(track, brackets[place], std::max<int64_t>(0, last_ns_ - brackets[place].time_ns));
+  track.id = trailing_number(key.thread).value_or(0);
+  track.device = merged.device;
+  if (key.kind == TrackKey::Kind::kDeviceRanges) {
+    std::string const thread = text_of(key.thread);
+    track.name = fmt::format("annotations of GPU {} {}", text_of(key.process),
+                             parse_integer(thread) ? "stream " + thread : thread);
+    return track;
   }
-}
 
-/// b and e: an end closes the last begin of its id and name.
-void MergedEvents::close_async(size_t track, std::vector<Bracket> const& brackets) {
-  std::map<std::pair<std::string, uint32_t>, std::vector<size_t>> open;
-  for (size_t i = 0; i < brackets.size(); ++i) {
-    Bracket const& bracket = brackets[i];
-    auto& begins = open[{bracket.id, bracket.name.value}];
-    if (bracket.phase == 'b') {
-      begins.push_back(i);
-    } else if (begins.empty()) {
-      ++unopened_;
-    } else {
-      add_closed(track, brackets[begins.back()], bracket.time_ns - brackets[begins.back()].time_ns);
-      begins.pop_back();
-    }
+  track.name = name_of_thread(key);
+  if (processes.size() > 1 && processes.contains(key.process)) {
+    auto const process = process_names_.find(key.process);
+    bool const has_name = process != process_names_.end() && !process->second.empty();
+    track.name += fmt::format(" [{}]", has_name ? process->second : key.process);
   }
-  for (auto const& [key, begins] : open) {
-    unclosed_ += begins.size();
-    for (size_t const begin : begins)
-      add_closed(track, brackets[begin], std::max<int64_t>(0, last_ns_ - brackets[begin].time_ns));
-  }
+  return track;
 }
 
 void MergedEvents::name_tracks() {
@@ -313,67 +303,26 @@ void MergedEvents::name_tracks() {
   for (MergedTrack const& track : tracks_)
     if (track.key.kind == TrackKey::Kind::kThread && parse_integer(track.key.process))
       processes.insert(track.key.process);
-  for (MergedTrack const& merged : tracks_) {
-    TrackKey const& key = merged.key;
-    auto const known = thread_names_.find({key.process, key.thread});
-    model::Track track;
-    switch (key.kind) {
-      case TrackKey::Kind::kStream: {
-        track.kind = model::TrackKind::kStream;
-        track.id = key.stream;
-        track.device = key.device;
-        track.name = merged.name.empty() ? fmt::format("stream {}", key.stream) : merged.name;
-        if (2 * merged.copies > merged.events) track.stream_kind = model::StreamKind::kCopy;
-        if (2 * merged.collectives > merged.events)
-          track.stream_kind = model::StreamKind::kCommunication;
-        break;
-      }
-      case TrackKey::Kind::kCounter:
-        track.kind = model::TrackKind::kCounter;
-        track.name = text_of(key.thread);
-        break;
-      case TrackKey::Kind::kThread:
-      case TrackKey::Kind::kAsync:
-      case TrackKey::Kind::kDeviceRanges: {
-        track.id = trailing_number(key.thread).value_or(0);
-        track.device = merged.device;
-        std::string const thread = text_of(key.thread);
-        bool const is_number = parse_integer(thread).has_value();
-        track.name = known != thread_names_.end() && !known->second.empty() ? known->second
-                     : is_number                                            ? "thread " + thread
-                     : thread.empty()                                       ? "unnamed"
-                                                                            : thread;
-        if (key.kind == TrackKey::Kind::kDeviceRanges) {
-          track.name = fmt::format("annotations of GPU {} {}", text_of(key.process),
-                                   is_number ? "stream " + thread : thread);
-        } else if (processes.size() > 1 && processes.contains(key.process)) {
-          auto const process = process_names_.find(key.process);
-          track.name +=
-              fmt::format(" [{}]", process == process_names_.end() || process->second.empty()
-                                       ? key.process
-                                       : process->second);
-        }
-        break;
-      }
-    }
-    builder_.update_track(merged.id, std::move(track));
-  }
+  for (MergedTrack const& merged : tracks_)
+    builder_.update_track(merged.id, describe(merged, processes));
 }
 
-/// Those that did something, of the many that a machine has.
+/// Adds the devices that did something, among the many that a machine has.
 void MergedEvents::add_devices(TraceHeader const& header) {
   std::set<int32_t> used;
   for (MergedTrack const& track : tracks_)
     if (track.key.kind == TrackKey::Kind::kStream) used.insert(track.key.device);
+
   for (int32_t const id : used) {
     auto const parted = parted_devices_.find(id);
-    int32_t const told = parted == parted_devices_.end() ? id : parted->second.first;
+    int32_t const in_file = parted == parted_devices_.end() ? id : parted->second.first;
     auto const known = std::find_if(header.devices.begin(), header.devices.end(),
-                                    [&](auto const& d) { return d.id == told; });
+                                    [&](auto const& d) { return d.id == in_file; });
+
     model::Device device;
     if (known != header.devices.end()) device = *known;
     device.id = id;
-    if (device.name.empty()) device.name = fmt::format("GPU {}", told);
+    if (device.name.empty()) device.name = fmt::format("GPU {}", in_file);
     if (parted != parted_devices_.end())
       device.name += fmt::format(" (process {})", text_of(parted->second.second));
     builder_.add_device(std::move(device));
@@ -386,6 +335,7 @@ void MergedEvents::add_info(TraceHeader& header) {
   info.host = std::move(header.host);
   info.rank = header.rank.value_or(-1);
   info.world_size = header.world_size.value_or(1);
+
   std::map<std::string, uint64_t> events_of;
   for (MergedTrack const& track : tracks_)
     if (track.key.kind == TrackKey::Kind::kThread) events_of[track.key.process] += track.events;
@@ -398,6 +348,7 @@ void MergedEvents::add_info(TraceHeader& header) {
     if (auto const name = process_names_.find(process); name != process_names_.end())
       info.command = name->second;
   }
+
   int64_t const origin = origin_ns_.value_or(0);
   if (header.base_ns > 0 && origin < kEarliestEpoch) {
     info.origin_epoch_ns = minus(header.base_ns, minus(0, origin));
@@ -412,9 +363,10 @@ void MergedEvents::note_losses() {
   auto const note = [&](uint64_t count, char const* what) {
     if (count > 0) to.notes.push_back(base::count_sentence(count, what));
   };
+
   note(broken_, "places between events are no JSON and were left out");
   note(untimed_, "events have no time that can be read and were left out");
-  note(far_,
+  note(outliers_,
        "events have times more than a day from all others and were left out: such times cannot be");
   note(unvalued_, "values of counters are no finite numbers and were left out");
   note(repaired_.size(),
@@ -425,7 +377,8 @@ void MergedEvents::note_losses() {
        "tracks are more than are shown: their events are on one track, called others");
   note(unopened_, "ends of ranges have no begin and were left out");
   note(unclosed_, "ranges never end; they are shown until the end of the trace");
-  to.dropped += untimed_ + far_ + unvalued_ + broken_;
+
+  to.dropped += untimed_ + outliers_ + unvalued_ + broken_;
 }
 
 /// "rank 0: train.py (process 100), rank 1: train.py (process 101), …"
@@ -433,8 +386,10 @@ std::string MergedEvents::names_of_processes(std::set<std::string> const& proces
   constexpr size_t kMostNamed = 8;
   std::string names;
   size_t named = 0;
+
   for (std::string const& process : processes) {
     if (named == kMostNamed) return names + ", …";
+
     auto const known = process_names_.find(process);
     std::string const number = fmt::format("process {}", text_of(process));
     names += named++ == 0 ? "" : ", ";
@@ -456,6 +411,7 @@ void MergedEvents::note_processes() {
     shared.insert(processes.begin(), processes.end());
   }
   if (callers.size() < 2 && devices.empty()) return;
+
   bool const is_by_calls = callers.size() >= shared.size();
   std::string const what =
       fmt::format("the file holds work of several processes ({}): they are read as one",
@@ -466,6 +422,7 @@ void MergedEvents::note_processes() {
                                                "ops of several of them lie on the same streams of "
                                                "device {}: no number of it holds for one of them",
                                                fmt::join(devices, ", "));
+
   log().notes.push_back(fmt::format("{}; {}. Open a file for each rank", what, so));
 }
 
@@ -474,19 +431,22 @@ model::Trace MergedEvents::finish(TraceHeader header) && {
   close_brackets();
   part_devices();
   for (MergedTrack& track : tracks_) track.id = builder_.add_track({});
+
   decide_roles();
   add_steps_of_parts();
   send_tracks();
   name_tracks();
   add_devices(header);
   add_info(header);
-  far_ = builder_.leave_out_timestamp_outliers();
+
+  outliers_ = builder_.leave_out_timestamp_outliers();
   note_losses();
   note_processes();
   if (header.other_rank)
     log().notes.push_back(
         fmt::format("the file says that it is rank {} and rank {}: it is taken as rank {}",
                     *header.rank, *header.other_rank, *header.rank));
+
   builder_.take_calls_as_launches();
   return std::move(builder_).finish();
 }

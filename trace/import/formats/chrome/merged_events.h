@@ -25,8 +25,8 @@ class MergedEvents {
   /// Longer names are cut, and counted.
   static constexpr size_t kMostNameBytes = size_t{1} << 14U;
 
-  /// Of the process in its job, where that is known before its events: who sends messages and
-  /// receives them, and which member of a group it is. `world_size`: 0 = not known.
+  /// The rank of the process in its job, where that is known before its events. It tells who sends
+  /// messages and receives them, and which member of a group this is. `world_size`: 0 = not known.
   void set_rank(std::optional<int32_t> rank, uint32_t world_size) {
     rank_ = rank;
     world_size_ = world_size;
@@ -37,7 +37,7 @@ class MergedEvents {
   [[nodiscard]] bool is_kineto() const { return is_kineto_; }
   /// What was wrong so far.
   model::ImportLog& log() { return builder_.log(); }
-  /// The rank is −1 where the trace does not say it.
+  /// The rank is −1 where the trace does not state it.
   model::Trace finish(TraceHeader header) &&;
 
  private:
@@ -92,6 +92,10 @@ class MergedEvents {
   [[nodiscard]] model::IntervalSet busy_of(std::vector<size_t> const& tracks, int64_t stream) const;
   size_t track_of(TrackKey const& key);
   std::vector<model::StringId> intern_names(BlockEvents const& block);
+  void add_users_and_groups(BlockEvents const& block);
+  std::vector<size_t> add_tracks(BlockEvents& block, std::vector<model::StringId> const& names);
+  void add_brackets(BlockEvents& block, std::vector<size_t> const& numbers,
+                    std::vector<model::StringId> const& names);
   void add_rows(MergedTrack& track, model::EventBatch rows,
                 std::vector<model::StringId> const& names);
   void add_own_rank(model::CollectiveDetail& detail) const;
@@ -120,6 +124,9 @@ class MergedEvents {
   static void part_steps(MergedTrack& track);
   void send_tracks();
   void close_async(size_t track, std::vector<Bracket> const& brackets);
+  [[nodiscard]] std::string name_of_thread(TrackKey const& key) const;
+  [[nodiscard]] model::Track describe(MergedTrack const& merged,
+                                      std::set<std::string> const& processes) const;
   void name_tracks();
   void add_devices(TraceHeader const& header);
   void add_info(TraceHeader& header);
@@ -145,11 +152,11 @@ class MergedEvents {
   std::map<int32_t, std::pair<int32_t, std::string>>
       parted_devices_;  ///< by number: the one in the file, and the process
   std::vector<std::pair<size_t, size_t>>
-      parts_;  ///< tracks of which several ranks' are known, and which
+      parts_;  ///< tracks whose rank is known among several ranks', and the rank's place
   std::optional<LastOp> last_op_;
   std::optional<int32_t> rank_;
   uint32_t world_size_ = 0;
-  /// Of a correlation: the track that uses it first. Only where arguments may tell devices.
+  /// The track that uses a correlation first. Only where arguments may tell devices.
   struct FirstUse {
     int64_t start_ns;
     MergedTrack const* track;
@@ -159,8 +166,8 @@ class MergedEvents {
   std::optional<int64_t> origin_ns_;
   int64_t last_ns_ = 0;             ///< trace time
   std::set<std::string> repaired_;  ///< names
-  uint64_t event_count_ = 0, untimed_ = 0, unvalued_ = 0, far_ = 0, broken_ = 0, cut_names_ = 0,
-           unclosed_ = 0, unopened_ = 0, folded_tracks_ = 0;
+  uint64_t event_count_ = 0, untimed_ = 0, unvalued_ = 0, outliers_ = 0, broken_ = 0,
+           cut_names_ = 0, unclosed_ = 0, unopened_ = 0, folded_tracks_ = 0;
   bool is_kineto_ = false;
 };
 

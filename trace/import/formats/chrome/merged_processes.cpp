@@ -45,6 +45,7 @@ void add_correlation(EventBatch& rows, uint64_t more) {
 
 model::IntervalSet MergedEvents::busy_of(std::vector<size_t> const& tracks, int64_t stream) const {
   std::vector<Interval> busy;
+
   for (size_t const t : tracks) {
     if (tracks_[t].key.stream != stream) continue;
     for (EventBatch const& rows : tracks_[t].batches)
@@ -54,11 +55,12 @@ model::IntervalSet MergedEvents::busy_of(std::vector<size_t> const& tracks, int6
           busy.push_back({begin, begin + std::min(rows.dur[row], model::kMaxTime)});
       }
   }
+
   return model::unite(std::move(busy));
 }
 
-/// Whether processes that use a device of one number use several: their names say different ranks,
-/// or their ops on a stream of one number lie above each other, as those of one stream cannot.
+/// Whether processes that use a device of one number use several devices. Then their names state
+/// different ranks, or their ops on a stream of one number overlap, as those of one stream cannot.
 bool MergedEvents::are_apart(TracksOfProcesses const& processes) const {
   std::set<std::vector<uint64_t>> places;
   for (auto const& [process, tracks] : processes) places.insert(places_in(process));
@@ -87,9 +89,11 @@ void MergedEvents::join_tracks(TracksOfProcesses const& processes, std::vector<b
   for (auto const& [process, tracks] : processes)
     in_order.insert(in_order.end(), tracks.begin(), tracks.end());
   std::sort(in_order.begin(), in_order.end());
+
   for (size_t const t : in_order) {
     auto const [place, is_first] = first_of.try_emplace(tracks_[t].key.stream, t);
     if (is_first) continue;
+
     MergedTrack &to = tracks_[place->second], &from = tracks_[t];
     std::move(from.batches.begin(), from.batches.end(), std::back_inserter(to.batches));
     to.events += from.events;
@@ -105,12 +109,14 @@ void MergedEvents::part_device(int32_t device, TracksOfProcesses const& processe
   std::vector<std::string> in_order;
   for (auto const& [process, tracks] : processes) in_order.push_back(process);
   std::sort(in_order.begin(), in_order.end(), natural_order);
+
   int32_t next = 0;
   for (size_t place = 0; place < in_order.size(); ++place) {
     std::string const& process = in_order[place];
     while (place > 0 && used.contains(next)) ++next;
     int32_t const number = place == 0 ? device : next;
     used.insert(number);
+
     parted_devices_[number] = {device, process};
     device_users_[device].erase(process);
     device_users_[number].insert(process);

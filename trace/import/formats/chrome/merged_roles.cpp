@@ -29,11 +29,13 @@ ProcessMeaning MergedEvents::meaning_of(std::string const& process) const {
   auto const label = process_labels_.find(process);
   ProcessMeaning meaning;
   if (name != process_names_.end()) meaning = meaning_of_process(name->second);
+
   ProcessMeaning by_label;
   if (label != process_labels_.end()) by_label = meaning_of_process(label->second);
   if (meaning.role == ProcessRole::kHost && by_label.role == ProcessRole::kDevice &&
       by_label.number)
     return by_label;
+
   if (meaning.device == kAscend) {
     // torch_npu: the process, then the layer, then five bits of the device's number.
     constexpr int64_t kProcess = 1024, kDevices = 32;
@@ -44,6 +46,7 @@ ProcessMeaning MergedEvents::meaning_of(std::string const& process) const {
     }
     if (by_label.number) meaning.number = by_label.number;
   }
+
   return meaning;
 }
 
@@ -70,10 +73,12 @@ void MergedEvents::find_first_uses() {
            track.sayings.front().is_placed;
   });
   if (!may_tell) return;
+
   for (MergedTrack const& track : tracks_) {
     for (EventBatch const& rows : track.batches) {
       for (size_t row = 0; row < rows.size(); ++row) {
         if (rows.correlation[row] == 0) continue;
+
         auto const [use, is_new] =
             first_uses_.try_emplace(rows.correlation[row], FirstUse{rows.start[row], &track});
         if (!is_new && rows.start[row] < use->second.start_ns)
@@ -98,6 +103,7 @@ bool MergedEvents::is_device_by_arguments(MergedTrack const& track) const {
     bool const is_kernel = saying.op.kernel.grid_x > 0 && saying.op.kernel.block_x > 0;
     bool const is_copy = kind_of_device_work(name) == EventKind::kMemcpy &&
                          copy_of_name(name).direction != model::CopyDirection::kUnknown;
+
     bool const is_work =
         (saying.is_op && (is_kernel || is_copy)) || is_called_elsewhere(track, saying);
     return is_work && model::classify(model::plain_name(name)) == model::ApiClass::kOther;
@@ -111,6 +117,7 @@ MergedEvents::Decision MergedEvents::decide(MergedTrack const& track) const {
   auto const known = thread_names_.find({process, track.key.thread});
   std::string const lane = known == thread_names_.end() ? std::string() : known->second;
   ProcessMeaning meaning = meaning_of(process);
+
   if (meaning.role == ProcessRole::kHost) {
     if (auto const by_lane = meaning_of_host_lane(lane)) {
       meaning = *by_lane;
@@ -124,18 +131,22 @@ MergedEvents::Decision MergedEvents::decide(MergedTrack const& track) const {
       return decision;
     }
   }
+
   decision.device = meaning.device;
   decision.wanted = meaning.number.value_or(0);
   decision.stream = meaning.stream.value_or(
       stream_of_lane(lane).value_or(trailing_number(track.key.thread).value_or(0)));
+
   LaneRole const role = role_of_lane(lane);
-  decision.what = role == LaneRole::kStream  ? What::kStream
-                  : role == LaneRole::kSteps ? What::kSteps
-                                             : What::kDerived;
-  if (role == LaneRole::kPrograms && !has_stream_lanes(process)) decision.what = What::kStream;
+  decision.what = What::kDerived;
+  if (role == LaneRole::kSteps) decision.what = What::kSteps;
+  if (role == LaneRole::kStream || (role == LaneRole::kPrograms && !has_stream_lanes(process)))
+    decision.what = What::kStream;
+
   if (meaning.role == ProcessRole::kDerived) decision.what = What::kDerived;
   if (meaning.role == ProcessRole::kAllStreams && has_numbered_streams(meaning.device))
     decision.what = What::kDerived;
+
   if (meaning.role == ProcessRole::kCommunication) {
     bool const has_hardware =
         std::any_of(process_names_.begin(), process_names_.end(), [](auto const& name) {
@@ -145,6 +156,7 @@ MergedEvents::Decision MergedEvents::decide(MergedTrack const& track) const {
     if (!has_hardware) decision.what = What::kHost;
     decision.stream += kFirstGroupStream;
   }
+
   return decision;
 }
 
@@ -166,10 +178,12 @@ void MergedEvents::make_stream(MergedTrack& track) {
       place->second.collective = collective_of_kernel(text);
     return place->second;
   };
+
   auto saying = track.sayings.begin();
   for (size_t batch = 0; batch < track.batches.size(); ++batch) {
     EventBatch const rows = std::exchange(track.batches[batch], {});
     track.batches[batch].reserve(rows.size());
+
     for (uint32_t row = 0; row < rows.size(); ++row) {
       DeviceOp op = op_of(rows.name[row]);
       op.correlation = rows.correlation[row];
@@ -178,6 +192,7 @@ void MergedEvents::make_stream(MergedTrack& track) {
         op.copy.bytes = saying->op.copy.bytes;
         ++saying;
       }
+
       track.copies += op.kind == EventKind::kMemcpy ? 1 : 0;
       track.collectives += op.kind == EventKind::kCollective ? 1 : 0;
       op.add_to(track.batches[batch], rows.start[row], rows.dur[row], rows.name[row]);
@@ -185,15 +200,18 @@ void MergedEvents::make_stream(MergedTrack& track) {
   }
 }
 
-/// The ranges that say the number of a step; on a device's own lane those that are called by it.
+/// Turns ranges with a step number into steps. On a device's own lane a range may have the number
+/// as its name.
 void MergedEvents::make_steps(MergedTrack& track, bool is_device) {
   auto saying = track.sayings.begin();
   for (size_t batch = 0; batch < track.batches.size(); ++batch) {
     EventBatch const rows = std::exchange(track.batches[batch], {});
+
     for (uint32_t row = 0; row < rows.size(); ++row) {
       int64_t step = is_device ? parse_integer(builder_.text(rows.name[row])).value_or(-1) : -1;
       if (saying != track.sayings.end() && saying->batch == batch && saying->row == row)
         step = std::max(step, (saying++)->step);
+
       if (step >= 0) {
         track.batches[batch].add(EventKind::kStep, rows.start[row], rows.dur[row], rows.name[row],
                                  0, model::StepDetail{step});
@@ -210,6 +228,7 @@ void MergedEvents::decide_roles() {
       by_category;  // processes whose device work has categories: what else they hold is no op
   for (auto const& [device, processes] : device_users_)
     if (device >= 0) by_category.insert(processes.begin(), processes.end());
+
   find_first_uses();
   std::vector<Decision> decisions(tracks_.size());
   bool device_steps = false;
@@ -226,12 +245,14 @@ void MergedEvents::decide_roles() {
     MergedTrack& track = tracks_[i];
     if (!is_undecided(track)) continue;
     Decision const& decision = decisions[i];
+
     if (decision.what == Decision::What::kHost) {
       bool const has_steps = std::any_of(track.sayings.begin(), track.sayings.end(),
                                          [](Saying const& saying) { return saying.step >= 0; });
       if (has_steps && !device_steps) make_steps(track, false);
       continue;
     }
+
     int32_t const device =
         decision.device.empty() ? -1 : numbers.of(decision.device, decision.wanted);
     if (decision.what == Decision::What::kStream) {
@@ -247,6 +268,7 @@ void MergedEvents::decide_roles() {
         std::fill(rows.correlation.begin(), rows.correlation.end(), 0);
     }
   }
+
   link_ranges();
 }
 
@@ -258,13 +280,16 @@ void MergedEvents::link_ranges() {
     return track.key.kind == TrackKey::Kind::kThread && track.undecided > 0;
   });
   if (!are_any) return;
+
   for (MergedTrack const& track : tracks_) {
     if (track.key.kind != TrackKey::Kind::kStream) continue;
     for (EventBatch const& rows : track.batches)
       of_ops.insert(rows.correlation.begin(), rows.correlation.end());
   }
+
   for (MergedTrack& track : tracks_) {
     if (track.key.kind != TrackKey::Kind::kThread || track.undecided == 0) continue;
+
     for (EventBatch& rows : track.batches) {
       for (size_t row = 0; row < rows.size(); ++row) {
         if (rows.correlation[row] == 0 || rows.kind[row] != EventKind::kRange) continue;
@@ -365,8 +390,10 @@ void MergedEvents::part_steps(MergedTrack& track) {
     for (size_t row = 0; row < rows.size(); ++row)
       if (rows.kind[row] == EventKind::kStep) steps.push_back({rows.start[row], &rows.dur[row]});
   }
+
   std::stable_sort(steps.begin(), steps.end(),
                    [](Step const& a, Step const& b) { return a.start < b.start; });
+
   for (size_t i = 1; i < steps.size(); ++i) {
     Step const &step = steps[i - 1], &next = steps[i];
     // Times of damaged traces are any: compared without sums that overflow.

@@ -1,4 +1,4 @@
-// What a trace of Chrome events says beside its events: devices, rank, clock, and facts for people.
+// The data of a Chrome trace besides its events: devices, rank, clock, and facts for people.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct TraceHeader {
   std::vector<model::Device> devices;
   std::optional<int32_t> rank, world_size;
   std::optional<int32_t>
-      other_rank;       ///< that it says beside: traces of several processes were merged
+      other_rank;       ///< a second rank in the file: traces of several processes were merged
   int64_t base_ns = 0;  ///< ns since the Unix epoch that times of events count from; 0 = they count
                         ///< from the epoch, or from anything
   std::string host;

@@ -110,14 +110,17 @@ std::optional<NumberedDevice> numbered_device(std::string_view name) {
   NumberedDevice device;
   for (std::string_view const word : kDeviceWords) {
     if (!name.starts_with(word)) continue;
+
     std::string_view rest = name.substr(word.size());
     auto const number = take_number(rest);
     bool const is_end =
         rest.empty() || std::string_view(" ,:;/([]|-").find(rest[0]) != std::string_view::npos;
+
     if (!number || !is_end || holds_any(rest, kHostWords)) continue;
     device = {word, rest, static_cast<int32_t>(*number)};
     return device;
   }
+
   return std::nullopt;
 }
 
@@ -164,6 +167,7 @@ std::optional<ProcessMeaning> gpu_agent(std::string_view name) {
   for (std::string_view const word : kAgents) {
     if (!name.starts_with(word)) continue;
     std::string_view rest = name.substr(word.size());
+
     auto const number = take_number(rest);
     if (number &&
         (rest.find("gfx") != std::string_view::npos || rest.find("gpu") != std::string_view::npos))
@@ -184,11 +188,13 @@ ProcessMeaning meaning_of_path(std::string const& name) {
     if (at == std::string::npos) return meaning;
     word = at + 1;
   }
+
   auto const device = numbered_device(std::string_view(name).substr(word));
   if (!device) return meaning;
   std::string_view const rest = device->rest;
   meaning.device = name.substr(0, name.size() - rest.size());
   meaning.number = device->number;
+
   constexpr std::string_view kStream = "/stream:";
   if (rest.starts_with(kStream)) {
     std::string_view number = rest.substr(kStream.size());
@@ -201,6 +207,7 @@ ProcessMeaning meaning_of_path(std::string const& name) {
     // With "Compute" it is when the host handed the ops out.
     meaning.role = ProcessRole::kDevice;
   }
+
   return meaning;
 }
 
@@ -209,18 +216,22 @@ ProcessMeaning meaning_of_path(std::string const& name) {
 ProcessMeaning meaning_of_process(std::string_view text) {
   std::string const name = in_small_letters(text);
   if (name.starts_with('/')) return meaning_of_path(name);
+
   if (auto const device = numbered_device(name)) {
     ProcessMeaning meaning{ProcessRole::kDevice, {}, device->number, std::nullopt};
     meaning.device = std::string(device->word) + " " + std::to_string(device->number);
     return meaning;
   }
+
   if (auto const device = named_by_maker(name)) return *device;
   if (auto const device = gpu_agent(name)) return *device;
+
   if (is_listed(name, kUnnumberedDevices))
     return {ProcessRole::kDevice, name, std::nullopt, std::nullopt};
   if (name == "communication" || name == "hccl")
     return {ProcessRole::kCommunication, "ascend hardware", std::nullopt, std::nullopt};
   if (name == "overlap analysis") return {ProcessRole::kDerived, {}, std::nullopt, std::nullopt};
+
   return {};
 }
 
@@ -246,13 +257,16 @@ LaneRole role_of_lane(std::string_view thread_name) {
 
 std::optional<ProcessMeaning> meaning_of_host_lane(std::string_view thread_name) {
   std::string const name = in_small_letters(thread_name);
+
   bool const is_xla_stream = name.starts_with("stream #") && name.ends_with(')');
   if (is_xla_stream)
     return ProcessMeaning{ProcessRole::kDevice, "device of threads", std::nullopt,
                           stream_of_lane(name)};
+
   ProcessMeaning meaning = meaning_of_process(name);
   bool const is_stream = meaning.role == ProcessRole::kDevice && meaning.number;
   if (!is_stream) return std::nullopt;
+
   if (!meaning.stream) meaning.stream = stream_of_lane(name);
   return meaning;
 }
@@ -260,12 +274,14 @@ std::optional<ProcessMeaning> meaning_of_host_lane(std::string_view thread_name)
 EventKind kind_of_device_work(std::string_view text) {
   std::string const name = in_small_letters(text.substr(0, text.find('(')));
   auto const has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+
   if (has("memcpy") || has("memory copy") || has("memorycopy") || name.starts_with("copyhost") ||
       name.starts_with("copydevice") || name.starts_with("__amd_rocclr_copy"))
     return EventKind::kMemcpy;
   if (has("memset") || has("memoryfill") || name.starts_with("fillbuffer") ||
       name.starts_with("__amd_rocclr_fill"))
     return EventKind::kMemset;
+
   bool const is_event = has("notify") || (has("event") && (has("wait") || has("record")));
   if (is_event && !has("kernel")) return EventKind::kStreamWait;
   if (is_communication_kernel(text) || name.starts_with("hcom_") || name.starts_with("hccl"))

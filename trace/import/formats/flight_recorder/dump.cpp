@@ -125,7 +125,6 @@ class DumpReader {
       if (error != std::errc() || end != name.data() + name.size()) return;
       by_name.emplace(number, g);
     }
-
     if (by_name.size() != dump_.groups.size() || by_name.size() != statuses_.size()) return;
 
     std::map<uint32_t, int64_t> ids;

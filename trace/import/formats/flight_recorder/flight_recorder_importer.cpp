@@ -46,7 +46,7 @@ std::string_view operation_of(std::string_view name) {
   return colon == std::string_view::npos ? name : name.substr(colon + 1);
 }
 
-/// "send 0->1", "recv 1<-0": own and the other's number in the group; −1 = not said.
+/// "send 0->1", "recv 1<-0": own and the other's number in the group; −1 = not known.
 std::pair<int32_t, int32_t> ends_of_message(std::string_view operation) {
   std::array<int32_t, 2> numbers = {-1, -1};
 
@@ -261,7 +261,6 @@ class FlightTrace {
     for (FlightGroup const& group : dump_.groups)
       for (int32_t const rank : group.ranks)
         if (rank < kMostJobRanks) info.world_size = std::max(info.world_size, rank + 1);
-
     info.origin_epoch_ns = first_ns_;
 
     auto const fact = [&](char const* name, PlainValue const& value) {

@@ -184,7 +184,6 @@ class Unpickler {
   }
 
   PickleStep container(PickleOpcode opcode) {
-    // Empty containers.
     switch (opcode) {
       case PickleOpcode::kEmptyList:
       case PickleOpcode::kEmptySet:
@@ -193,7 +192,6 @@ class Unpickler {
       case PickleOpcode::kEmptyDict:
         return push(data_.container(PlainType::kDict));
 
-        // From the last one to three values.
       case PickleOpcode::kTuple1:
         return collect(PlainType::kList, 1);
       case PickleOpcode::kTuple2:
@@ -201,7 +199,6 @@ class Unpickler {
       case PickleOpcode::kTuple3:
         return collect(PlainType::kList, 3);
 
-        // From the values behind the last mark.
       case PickleOpcode::kTuple:
       case PickleOpcode::kList:
       case PickleOpcode::kFrozenSet:
@@ -212,7 +209,6 @@ class Unpickler {
         return collect(opcode == PickleOpcode::kDict ? PlainType::kDict : PlainType::kList, count);
       }
 
-        // More values for the container below them.
       case PickleOpcode::kAppend:
         return add(PlainType::kList, 1);
       case PickleOpcode::kSetItem:

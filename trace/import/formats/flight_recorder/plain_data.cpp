@@ -73,8 +73,8 @@ bool PlainData::append(PlainValue const& container, std::span<PlainValue const> 
 
 std::string PlainData::too_many_values() const {
   return fmt::format(
-      "holds more than {} values: no dump of its size does, or this machine's memory has no room. "
-      "Record fewer calls (TORCH_NCCL_TRACE_BUFFER_SIZE). If all of it is meant, unpack it by hand "
+      "holds more than {} values: no dump of its size does, or this machine's memory has no room: "
+      "record fewer calls (TORCH_NCCL_TRACE_BUFFER_SIZE). If all of it is meant, unpack it by hand "
       "or use a machine with more memory",
       base::format_count(most_values_));
 }

@@ -58,7 +58,7 @@ class PlainData {
   /// Room in all containers.
   [[nodiscard]] size_t value_count() const { return items_.size(); }
   [[nodiscard]] size_t container_count() const { return containers_.size(); }
-  /// Whether there are too many values with those that a reader keeps beside them.
+  /// Whether there are too many values, together with `others` that a reader keeps.
   [[nodiscard]] bool is_too_much_with(size_t others) const {
     return items_.size() + containers_.size() + others > most_values_;
   }

@@ -28,7 +28,7 @@ constexpr int64_t kNsPerMicrosecond = 1000;
 constexpr size_t kMostMembers = size_t{1} << 14U;
 /// Operations of one group call run at once; more than so many are shown on one stream, and overlap
 /// there.
-constexpr size_t kMostLanes = 64;
+constexpr size_t kMostLanesOfMember = 64;
 
 /// "0x7f8c496ae9f661" → the hash; another text → a hash of it.
 uint64_t communicator_number(std::string_view id) {
@@ -207,7 +207,7 @@ void ProcessLog::number_devices() {
   }
 }
 
-/// Operations of a communicator that run at once are shown on streams beside each other.
+/// Operations of a communicator that run at once are shown on parallel streams.
 void ProcessLog::add_streams() {
   std::vector<std::vector<uint32_t>> of_member(members_.size());
   for (uint32_t i = 0; i < operations_.size(); ++i) of_member[operations_[i].member].push_back(i);
@@ -232,7 +232,8 @@ void ProcessLog::add_streams() {
     for (uint32_t const i : order) {
       Operation const& operation = operations_[i];
       size_t lane = tracks.size();
-      if (!lanes.empty() && (lanes.top().first <= begin_of(i) || tracks.size() == kMostLanes)) {
+      if (!lanes.empty() &&
+          (lanes.top().first <= begin_of(i) || tracks.size() == kMostLanesOfMember)) {
         lane = lanes.top().second;
         lanes.pop();
       } else {

@@ -18,7 +18,7 @@ constexpr std::string_view kVariable = "ENVIRONMENT_VARIABLE", kFirstProcess = "
 
 std::string fact(std::string_view text) { return base::printable(text.substr(0, kMostFactBytes)); }
 
-/// RANK="3": those that launchers set; the rest of the environment is nobody's business.
+/// RANK="3": takes the variables that launchers set; the rest of the environment stays private.
 void add_variable(std::string_view text, std::map<std::string, std::string>& environment) {
   constexpr std::array<std::string_view, 11> kWanted = {"RANK",
                                                         "OMPI_COMM_WORLD_RANK",
@@ -31,10 +31,12 @@ void add_variable(std::string_view text, std::map<std::string, std::string>& env
                                                         "SLURM_NTASKS",
                                                         "SLURM_STEP_NUM_TASKS",
                                                         "PMI_SIZE"};
+
   size_t const equals = text.find('=');
   if (std::find(kWanted.begin(), kWanted.end(), text.substr(0, equals)) == kWanted.end() ||
       equals == std::string_view::npos)
     return;
+
   std::string_view value = text.substr(equals + 1);
   if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
     value = value.substr(1, value.size() - 2);
@@ -44,11 +46,13 @@ void add_variable(std::string_view text, std::map<std::string, std::string>& env
 void read_capture(Database& database, ExportInfo& info) {
   TableScan scan(database, "META_DATA_CAPTURE", {"name", "value"});
   std::map<int, std::string> arguments;
+
   while (scan.next()) {
     std::string const name(scan.text(0).substr(0, kMostFactBytes));
     if (!name.starts_with(kFirstProcess)) continue;
     std::string_view const what = std::string_view(name).substr(kFirstProcess.size());
     constexpr std::string_view kArgument = "ARGUMENT_";
+
     if (what == kVariable) add_variable(scan.text(1), info.environment);
     if (what == "COMMAND") arguments[-1] = fact(scan.text(1));
     if (what.starts_with(kArgument)) {
@@ -57,6 +61,7 @@ void read_capture(Database& database, ExportInfo& info) {
       if (number >= 0 && number < 1000) arguments[number] = fact(scan.text(1));
     }
   }
+
   for (auto const& [number, argument] : arguments)
     info.command += (info.command.empty() ? "" : " ") + argument;
 }
@@ -64,9 +69,11 @@ void read_capture(Database& database, ExportInfo& info) {
 void read_export(Database& database, ExportInfo& info) {
   TableScan scan(database, "META_DATA_EXPORT", {"name", "value"});
   info.tool = "Nsight Systems";
+
   while (scan.next()) {
     std::string const name(scan.text(0).substr(0, kMostFactBytes));
     std::string const value = fact(scan.text(1));
+
     if (name == "EXPORT_PRODUCT_VERSION" && !value.empty()) info.tool = "Nsight Systems " + value;
     if (name == "EXPORT_SCHEMA_VERSION") info.facts.emplace_back("export schema", value);
     if (name == "EXPORT_PARAM_TIME_NORMALIZE") info.is_normalized = value == "true" || value == "1";
@@ -83,6 +90,7 @@ void read_system(Database& database, ExportInfo& info) {
       Property{"CpuDescription", "cpu"},     Property{"CpuCores", "cores"},
       Property{"OsDescription", "os"},       Property{"KernelVersion", "kernel"},
       Property{"NvDriverVersion", "driver"}, Property{"CudaDriverVersion", "cuda driver"}};
+
   TableScan scan(database, "TARGET_INFO_SYSTEM_ENV", {"name", "value"});
   while (scan.next()) {
     std::string const name(scan.text(0).substr(0, kMostFactBytes));
@@ -96,11 +104,13 @@ void read_system(Database& database, ExportInfo& info) {
 void read_warnings(Database& database, ExportInfo& info) {
   constexpr int64_t kWarning = 2, kError = 3;
   TableScan scan(database, "DIAGNOSTIC_EVENT", {"severity", "text"});
+
   while (scan.next()) {
     int64_t const severity = scan.integer(0);
     if (severity != kWarning && severity != kError) continue;
     std::string warning = fmt::format("Nsight Systems {}: {}",
                                       severity == kError ? "error" : "warning", fact(scan.text(1)));
+
     bool const is_known =
         std::find(info.warnings.begin(), info.warnings.end(), warning) != info.warnings.end();
     if (!is_known && info.warnings.size() < kMostWarnings)
@@ -116,11 +126,13 @@ ExportInfo read_export_info(Database& database) {
   read_capture(database, info);
   read_system(database, info);
   read_warnings(database, info);
+
   TableScan start(database, "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
   if (start.next()) info.utc_epoch_ns = start.integer(0);
   if (info.utc_epoch_ns < 0 || info.utc_epoch_ns > model::kMaxTime) info.utc_epoch_ns = 0;
   if (std::abs(static_cast<double>(info.shift_ns)) > static_cast<double>(model::kMaxTime))
     info.shift_ns = 0;
+
   if (!info.command.empty()) info.facts.emplace_back("launched", info.command);
   return info;
 }
@@ -151,9 +163,11 @@ DeviceNames read_devices(Database& database) {
         static_cast<uint32_t>(std::clamp<int64_t>(gpus.integer(4), 0, UINT32_MAX));
     names.hardware.push_back(std::move(hardware));
   }
+
   TableScan cuda(database, "TARGET_INFO_CUDA_DEVICE", {"pid", "cudaId", "gpuId"});
   while (cuda.next() && names.hardware_of.size() < kMostDescriptions)
     if (!cuda.is_null(2)) names.hardware_of[{cuda.integer(0), cuda.integer(1)}] = cuda.integer(2);
+
   TableScan given(database, "TARGET_INFO_NVTX_CUDA_DEVICE", {"deviceId", "name"});
   while (given.next() && names.given.size() < kMostDescriptions)
     names.given[given.integer(0)] = fact(given.text(1));
@@ -161,17 +175,19 @@ DeviceNames read_devices(Database& database) {
 }
 
 model::Device device_of(DeviceNames const& names, Process const& process, int32_t id) {
-  auto const told = names.hardware_of.find({system_id(process.identity), id});
+  auto const of_export = names.hardware_of.find({system_id(process.identity), id});
   auto const find = [&](auto const& is_it) {
     return std::find_if(names.hardware.begin(), names.hardware.end(), is_it);
   };
+
   auto found = names.hardware.end();
-  if (told != names.hardware_of.end())
-    found = find([&](Hardware const& one) { return one.id == told->second; });
+  if (of_export != names.hardware_of.end())
+    found = find([&](Hardware const& one) { return one.id == of_export->second; });
   if (found == names.hardware.end())
     found = find([&](Hardware const& one) { return one.cuda_id == id; });
   if (found == names.hardware.end())
     found = find([&](Hardware const& one) { return one.cuda_id < 0 && one.id == id; });
+
   model::Device device;
   if (found != names.hardware.end()) device = found->device;
   device.id = id;
@@ -197,19 +213,23 @@ TrackNames read_track_names(Processes& processes, NvtxRows const& nvtx) {
     names.threads[{process_of_global_id(id), id & 0xFF'FFFF}] =
         fact(processes.names.text(processes.names.of(threads, 1)));
   }
+
   for (auto const& [id, name] : nvtx.thread_names)
     names.threads[{process_of_global_id(id), id & 0xFF'FFFF}] = fact(name);
+
   TableScan streams(database, "TARGET_INFO_NVTX_CUDA_STREAM",
                     {"processId", "contextId", "streamId", "name"});
   while (streams.next() && names.streams.size() < kMostDescriptions)
     names.streams[{streams.integer(0), streams.integer(1), streams.integer(2)}] =
         fact(streams.text(3));
+
   constexpr int64_t kNullStream = 3;
   TableScan kinds(database, "TARGET_INFO_CUDA_STREAM",
                   {"processId", "contextId", "streamId", "flag"});
   while (kinds.next() && names.default_streams.size() < kMostDescriptions)
     if (kinds.integer(3) == kNullStream)
       names.default_streams[{kinds.integer(0), kinds.integer(1), kinds.integer(2)}] = true;
+
   return names;
 }
 
@@ -237,6 +257,7 @@ model::Track describe_track(TrackKey const& key, TrackRows const& rows, Process 
       if (auto const given = names.streams.find(place);
           given != names.streams.end() && !given->second.empty())
         track.name = given->second;
+
       if (2 * rows.copies > rows.rows.size()) track.stream_kind = model::StreamKind::kCopy;
       if (2 * rows.collectives > rows.rows.size())
         track.stream_kind = model::StreamKind::kCommunication;
@@ -248,6 +269,7 @@ model::Track describe_track(TrackKey const& key, TrackRows const& rows, Process 
       track.name = key.name;
       break;
   }
+
   return track;
 }
 
@@ -274,6 +296,7 @@ void describe_processes(Processes& processes, ExportInfo const& info, NvtxRows c
     to.command = name != process_names.end() ? name->second : info.command;
     to.origin_epoch_ns = info.utc_epoch_ns == 0 ? 0 : info.utc_epoch_ns - info.shift_ns;
     to.facts = info.facts;
+
     std::set<int32_t> described;
     for (auto& [track_key, rows] : process.tracks) {
       if (track_key.kind == TrackKey::Kind::kStream && described.insert(track_key.device).second)

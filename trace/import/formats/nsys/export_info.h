@@ -1,5 +1,5 @@
-// What an export says beside its events: who recorded where and when, devices, names of threads and
-// streams, ranks.
+// An export's data besides its events: where and when it was recorded, devices, names of threads
+// and streams, ranks.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ ExportInfo read_export_info(Database& database);
 /// Names, devices and descriptions of tracks for all processes. After all events.
 void describe_processes(Processes& processes, ExportInfo const& info, NvtxRows const& nvtx);
 
-/// Gives every process that is shown the rank that it is told to be. Where nothing tells it the
-/// rank is < 0, the processes are put in the order in which they most likely have theirs, and a
-/// note says that this is a guess. `file`: its name may tell the rank.
+/// Gives every process that is shown the rank that the export or the environment states. Else the
+/// rank is < 0 and the processes are sorted in the order in which they most likely have theirs. A
+/// note says that this is a guess. `file`: its name may contain the rank.
 void find_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info,
                 NcclCalls const& nccl, std::string const& file);
 

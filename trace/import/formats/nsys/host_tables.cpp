@@ -14,7 +14,8 @@ struct Overhead {
   std::string_view name;
   EventKind kind;
 };
-/// By ENUM_CUPTI_OVERHEAD_TYPE. What it labels "(CUDA)" the program pays without a profiler, too.
+/// Overheads by ENUM_CUPTI_OVERHEAD_TYPE. The program pays an overhead that this labels "(CUDA)"
+/// without a profiler, too.
 constexpr std::array kOverheads = {
     Overhead{"profiler", EventKind::kOverhead},
     Overhead{"profiler", EventKind::kOverhead},
@@ -49,16 +50,20 @@ void read_cuda_calls(Processes& processes, char const* table,
   TableScan scan(processes.database, table,
                  {"start", "end", "globalTid", "correlationId", "nameId", "returnValue"});
   Times times;
+
   while (scan.next()) {
     if (!processes.read_times(scan, kStart, kEnd, times)) continue;
     Processes::ThreadRows const to = processes.thread(scan, kThread);
     CallName const& call = processes.names.call_of(scan, kName);
     to.process->is_traced = true;
+
     model::StringId const name = to.process->name(call.name);
     auto const correlation = static_cast<uint64_t>(scan.integer(kCorrelation));
+
     // A call that failed did nothing.
     EventKind const kind =
         scan.integer(kResult) == 0 ? kind_of_call(call.api_class) : EventKind::kApi;
+
     model::EventBatch& rows = to.track->rows;
     if (kind == EventKind::kSync) {
       auto const of_process = syncs.find(to.process);
@@ -116,14 +121,17 @@ void read_messages(Processes& processes, char const* table) {
   TableScan scan(processes.database, table,
                  {"start", "end", "globalTid", "textId", "size", "recvSize", "commUid"});
   Times times;
+
   while (scan.next()) {
     if (!processes.read_times(scan, 0, 1, times)) continue;
     Processes::ThreadRows const to = processes.thread(scan, 2);
     to.process->is_traced = true;
+
     model::RangeDetail detail;
     int64_t const sent = scan.integer(4);
     detail.bytes = static_cast<uint64_t>(std::max<int64_t>(0, sent > 0 ? sent : scan.integer(5)));
     detail.communicator = static_cast<uint64_t>(scan.integer(6));
+
     bool const says_more = detail.bytes != 0 || detail.communicator != 0;
     model::StringId const name = to.process->name(scan, 3);
     if (says_more)
@@ -136,9 +144,11 @@ void read_messages(Processes& processes, char const* table) {
 void read_overhead(Processes& processes, char const* table) {
   TableScan scan(processes.database, table, {"start", "end", "globalTid", "overheadType"});
   Times times;
+
   while (scan.next()) {
     if (!processes.read_times(scan, 0, 1, times)) continue;
     Processes::ThreadRows const to = processes.thread(scan, 2);
+
     auto const type = static_cast<uint64_t>(scan.integer(3));
     Overhead const& overhead = kOverheads[type < kOverheads.size() ? type : 0];
     to.track->rows.add(overhead.kind, times.start, times.dur,

@@ -11,7 +11,7 @@ namespace {
 using model::MemoryKind;
 using model::MemoryOp;
 
-/// By ENUM_CUDA_MEM_KIND.
+/// Kinds by ENUM_CUDA_MEM_KIND.
 constexpr std::array<MemoryKind, 7> kMemoryKinds = {
     MemoryKind::kPageable, MemoryKind::kPinned,       MemoryKind::kDevice, MemoryKind::kDevice,
     MemoryKind::kManaged,  MemoryKind::kDeviceStatic, MemoryKind::kManaged};
@@ -29,6 +29,7 @@ class DeviceAccount {
     bool const on_device =
         detail.memory != MemoryKind::kPinned && detail.memory != MemoryKind::kPageable;
     Block block{detail.bytes, on_device ? detail.device : -1, detail.pool != 0};
+
     if (detail.op == MemoryOp::kAllocate) {
       free(detail.address, block);  // where one is live its free was not recorded
       live_.emplace(detail.address, block);
@@ -37,15 +38,18 @@ class DeviceAccount {
     } else if (detail.op == MemoryOp::kFree) {
       block = free(detail.address, block);
     }
+
     detail.bytes = block.bytes;
     detail.device = block.device;
     if (block.device < 0) return;
+
     Held& held = held_[block.device];
     if (pool.is_local) {
       uint64_t& size = held.pools[detail.pool];
       held.in_pools += pool.size - size;
       size = pool.size;
     }
+
     detail.allocated_bytes = held.allocated;
     // A pool's size may lag behind what was just taken from it.
     detail.reserved_bytes = std::max(held.allocated, held.outside_pools + held.in_pools);
@@ -95,22 +99,28 @@ Record record_of(TableScan const& scan, int64_t start) {
     kPool,
     kPoolSize
   };
+
   Record record;
   record.change.start = start;
   record.change.correlation = static_cast<uint64_t>(scan.integer(kCorrelation));
+
   model::MemoryDetail& detail = record.change.detail;
   detail.device = static_cast<int32_t>(std::clamp<int64_t>(scan.integer(kDevice), -1, kLastDevice));
   detail.address = static_cast<uint64_t>(scan.integer(kAddress));
   detail.bytes = static_cast<uint64_t>(std::max<int64_t>(0, scan.integer(kBytes)));
+
   // Old exports do not tell the kind: they have device memory alone.
   auto const kind = scan.is_null(kKind) ? uint64_t{2} : static_cast<uint64_t>(scan.integer(kKind));
   detail.memory = kind < kMemoryKinds.size() ? kMemoryKinds[kind] : MemoryKind::kUnknown;
+
   int64_t const op = scan.is_null(kOp) ? -1 : scan.integer(kOp);
   if (op == 0) detail.op = MemoryOp::kAllocate;
   if (op == 1) detail.op = MemoryOp::kFree;
+
   detail.pool = static_cast<uint64_t>(scan.integer(kPool));
   record.pool = {static_cast<uint64_t>(std::max<int64_t>(0, scan.integer(kPoolSize))),
                  detail.pool != 0 && !scan.is_null(kPoolSize)};
+
   return record;
 }
 
@@ -121,6 +131,7 @@ std::map<Process*, MemoryChanges> read_memory_table(Processes& processes) {
                  {"start", "globalPid", "deviceId", "correlationId", "address", "bytes", "memKind",
                   "memoryOperationType", "localMemoryPoolAddress", "localMemoryPoolSize"});
   std::map<Process*, std::vector<Record>> records;
+
   while (scan.next()) {
     if (scan.is_null(0)) {
       ++processes.untimed;
@@ -129,9 +140,11 @@ std::map<Process*, MemoryChanges> read_memory_table(Processes& processes) {
     records[&processes.process(processes.process_key(scan, 1))].push_back(
         record_of(scan, processes.trace_time(scan.integer(0))));
   }
+
   std::map<Process*, MemoryChanges> memory;
   for (auto& [process, of_process] : records) {
     process->is_traced = true;
+
     // Some versions tell no times: then calls are numbered in their order.
     std::sort(of_process.begin(), of_process.end(), [](Record const& a, Record const& b) {
       auto const key = [](MemoryChange const& change) {
@@ -140,6 +153,7 @@ std::map<Process*, MemoryChanges> read_memory_table(Processes& processes) {
       };
       return key(a.change) < key(b.change);
     });
+
     DeviceAccount account;
     MemoryChanges& to = memory[process];
     for (Record& record : of_process) {
@@ -149,6 +163,7 @@ std::map<Process*, MemoryChanges> read_memory_table(Processes& processes) {
       to.changes.push_back(record.change);
     }
   }
+
   return memory;
 }
 
@@ -157,10 +172,12 @@ void add_changes_without_call(std::map<Process*, MemoryChanges> const& memory,
   for (auto const& [process, changes] : memory) {
     for (MemoryChange const& change : changes.changes) {
       if (change.is_taken) continue;
+
       if (change.start + processes.time_base == 0) {
         ++processes.untimed;
         continue;
       }
+
       model::StringId const name =
           process->builder.intern(change.detail.op == MemoryOp::kFree ? "free" : "allocate");
       process->track({TrackKey::Kind::kThread, kUnknownThread, -1, 0, {}})

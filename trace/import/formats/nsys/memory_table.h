@@ -19,13 +19,13 @@ struct MemoryChange {
   bool is_taken = false;  ///< the row of its call has it
 };
 
-/// Of one process, in the order of time.
+/// The changes of one process, in the order of time.
 struct MemoryChanges {
   std::vector<MemoryChange> changes;
   std::unordered_map<uint64_t, size_t, base::HashNumber>
       by_correlation;  ///< the first of each call
 
-  /// Of a call; null where it changed nothing.
+  /// The change that a call made; null where it changed nothing.
   MemoryChange* of_call(uint64_t correlation) {
     auto const found = by_correlation.find(correlation);
     return found == by_correlation.end() ? nullptr : &changes[found->second];

@@ -35,38 +35,44 @@ class MetricsTable {
     std::pair<int64_t, int64_t> last{-1, -1};
     Counter counter;
     uint64_t of_unused = 0;
+
     while (scan.next()) {
       std::pair const key(scan.integer(1), scan.integer(2));
       if (key != last) counter = counter_of(last = key);
+
       double const value = scan.real(3);
       if (counter.rows == nullptr || !std::isfinite(value)) {
         ++of_unused;
         continue;
       }
+
       int64_t const time = scan.integer(0);
       if (time == 0 && scan.is_null(0)) {
         ++processes_.untimed;
         continue;
       }
+
       counter.rows->add(model::EventKind::kSample, processes_.trace_time(time), 0, counter.name, 0,
                         model::SampleDetail{value});
     }
+
     return of_unused;
   }
 
  private:
-  /// CUDA's number of a GPU in a process, −1 where the process does not see it. Of a process that
-  /// tells none of its devices it is the GPU's own.
+  /// CUDA's number of a GPU in a process, −1 where the process does not see it. Where the export
+  /// lists no device of the process it is the GPU's own.
   [[nodiscard]] int32_t device_of(int64_t process, int64_t gpu) const {
     auto const first = devices_.lower_bound({process, INT64_MIN});
     if (first == devices_.end() || first->first.first != process) return static_cast<int32_t>(gpu);
-    auto const told = devices_.find({process, gpu});
-    return told == devices_.end() ? -1 : told->second;
+    auto const listed = devices_.find({process, gpu});
+    return listed == devices_.end() ? -1 : listed->second;
   }
 
   Counter counter_of(std::pair<int64_t, int64_t> const& key) {
     auto const [known, is_new] = counters_.try_emplace(key);
     if (!is_new || counters_.size() > kMostTracks) return known->second;
+
     // The lowest byte of the type is the number of the GPU.
     int64_t const gpu = key.first & 0xFF;
     Process* most = nullptr;
@@ -79,12 +85,14 @@ class MetricsTable {
       most = &process;
       device_of_most = device;
     }
+
     if (most == nullptr) return known->second;
-    auto const told = names_.find(key);
+    auto const listed = names_.find(key);
     std::string scratch;
-    std::string const name(told != names_.end()
-                               ? clean_name(told->second, scratch, processes_.names.cut)
+    std::string const name(listed != names_.end()
+                               ? clean_name(listed->second, scratch, processes_.names.cut)
                                : std::string_view(scratch = fmt::format("metric {}", key.second)));
+
     known->second = {
         &most->track({TrackKey::Kind::kCounter, key.second, device_of_most, key.first, name}).rows,
         most->builder.intern(name)};

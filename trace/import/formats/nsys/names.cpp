@@ -40,23 +40,28 @@ std::string_view clean_name(std::string_view text, std::string& scratch, uint64_
 NameIndex Names::add(std::string_view text) {
   std::string scratch;
   text = clean_name(text, scratch, cut);
+
   if (text.size() > chunk_left_) {
     chunk_left_ = std::max(kChunkBytes, text.size());
     chunks_.push_back(std::make_unique<char[]>(chunk_left_));
     chunk_at_ = chunks_.back().get();
   }
+
   if (!text.empty()) std::memcpy(chunk_at_, text.data(), text.size());
   texts_.emplace_back(chunk_at_, text.size());
   chunk_at_ += text.size();
   chunk_left_ -= text.size();
+
   return static_cast<NameIndex>(texts_.size() - 1);
 }
 
 void Names::read(Database& database) {
   TableScan scan(database, "StringIds", {"id", "value"});
+
   while (scan.next()) {
     int64_t const id = scan.integer(0);
     NameIndex const name = add(scan.text(1));
+
     // Ids count from 0 on; an export of a part of a report has those of the whole.
     constexpr uint64_t kSparse = 16, kFewIds = uint64_t{1} << 22U;
     bool const is_small = id >= 0 && static_cast<uint64_t>(id) < kFewIds + kSparse * texts_.size();
@@ -64,6 +69,7 @@ void Names::read(Database& database) {
       by_large_id_.emplace(id, name);
       continue;
     }
+
     auto const place = static_cast<size_t>(id);
     if (place >= by_small_id_.size())
       by_small_id_.resize(std::max(place + 1, by_small_id_.size() * 2), kNoName);
@@ -76,11 +82,13 @@ NameIndex Names::of(int64_t id) {
     if (NameIndex const name = by_small_id_[static_cast<size_t>(id)]; name != kNoName) [[likely]]
       return name;
   }
+
   auto const [place, is_new] = by_large_id_.try_emplace(id, kNoName);
   if (is_new) {
     unknown += id == kNoId ? 0 : 1;
     place->second = add(id == kNoId ? std::string("unnamed") : fmt::format("name {}", id));
   }
+
   return place->second;
 }
 
@@ -89,12 +97,14 @@ CallName const& Names::call_of(TableScan const& scan, int column) {
   if (id == 0 && scan.is_null(column)) id = kNoId;
   auto const [place, is_new] = calls_.try_emplace(id);
   if (!is_new) return place->second;
+
   CallName& call = place->second;
   std::string_view const function = text(of(id));
   std::string_view const plain = model::plain_name(function);
   call.name = plain.size() == function.size() ? of(id) : add(plain);
   call.api_class = model::classify(text(call.name));
   call.sync = model::sync_kind_of(text(call.name));
+
   return call;
 }
 

@@ -1,5 +1,5 @@
-// The texts of an export (its table StringIds), each once, and what names tell beyond themselves,
-// found out once for each.
+// The texts of an export (its table StringIds), each once, and what a name tells beyond itself,
+// found out once a name.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ class Names {
  public:
   /// Reads StringIds.
   void read(Database& database);
-  /// Of a column with an id; one that the export does not have gets a name that says so, and so
-  /// does null.
+  /// The name in a column with an id. An id that the export does not have gets a name that says so,
+  /// and so does null.
   NameIndex of(TableScan const& scan, int column) {
     int64_t const id = scan.integer(column);
     return of(id == 0 && scan.is_null(column) ? kNoId : id);
@@ -45,7 +45,7 @@ class Names {
   /// Valid as long as this.
   [[nodiscard]] std::string_view text(NameIndex name) const { return texts_[name]; }
   [[nodiscard]] size_t size() const { return texts_.size(); }
-  /// Of a function of the CUDA runtime or driver.
+  /// The name of a function of the CUDA runtime or driver.
   CallName const& call_of(TableScan const& scan, int column);
   /// Whether a kernel of this name belongs to a communication library.
   bool communicates(NameIndex name);

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 using model::CollectiveDetail;
 using model::CollectiveOp;
 
-/// Of a scalar of NVTX's payload entries, by its number; 0 = no integer.
+/// Bytes of a scalar of NVTX's payload entries, by its number; 0 = no integer.
 unsigned bytes_of_entry(int64_t type) {
   if (type == 1 || type == 2 || type == 11 || type == 12) return 1;
   if (type == 3 || type == 4 || type == 13 || type == 14) return 2;
@@ -28,7 +28,7 @@ unsigned bytes_of_entry(int64_t type) {
   return 0;
 }
 
-/// By the names that NCCL gives its fields.
+/// Takes a field by the name that NCCL gives it.
 void set_field(NcclPayload& payload, std::string_view field, uint64_t value) {
   auto const small = static_cast<int32_t>(std::min<uint64_t>(value, INT32_MAX));
   if (field.starts_with("NCCL communicator")) payload.communicator = value;
@@ -79,18 +79,22 @@ void NcclPayloads::read(Database& database) {
   enum Column : int { kDomain, kLayout, kType, kName, kOffset };
   TableScan scan(database, "NVTX_PAYLOAD_SCHEMA_ENTRIES",
                  {"domainId", "schemaId", "type", "name", "offset"});
+
   while (scan.next()) {
     unsigned const bytes = bytes_of_entry(scan.integer(kType));
     std::string_view const name = scan.text(kName);
+
     NcclPayload known;
     set_field(known, name, 1);
     bool const is_wanted = known.communicator + known.bytes != 0 || known.ranks || known.rank ||
                            known.device || known.peer;
     if (bytes == 0 || !is_wanted) continue;
+
     auto& fields = layouts_[{static_cast<uint64_t>(scan.integer(kDomain)),
                              static_cast<uint64_t>(scan.integer(kLayout))}];
     bool const is_known = std::any_of(fields.begin(), fields.end(),
                                       [&](Field const& field) { return field.name == name; });
+
     // Each process has the same ones.
     if (!is_known)
       fields.push_back({std::string(name), static_cast<uint64_t>(scan.integer(kOffset)), bytes});
@@ -101,8 +105,10 @@ NcclPayload NcclPayloads::decode(base::ByteSpan binary) const {
   constexpr size_t kHeaderBytes = 32, kLayoutAt = 8, kSizeAt = 16;
   NcclPayload payload;
   if (binary.size() < kHeaderBytes) return payload;
+
   auto const layout = layouts_.find({load(binary, 0, 8), load(binary, kLayoutAt, 8)});
   if (layout == layouts_.end()) return payload;
+
   base::ByteSpan bytes = binary.subspan(kHeaderBytes);
   bytes = bytes.first(std::min<uint64_t>(bytes.size(), load(binary, kSizeAt, 8)));
   for (Field const& field : layout->second) {
@@ -110,6 +116,7 @@ NcclPayload NcclPayloads::decode(base::ByteSpan binary) const {
         field.offset <= bytes.size() && field.bytes <= bytes.size() - field.offset;
     if (is_inside) set_field(payload, field.name, load(bytes, field.offset, field.bytes));
   }
+
   return payload;
 }
 
@@ -118,9 +125,11 @@ NcclPayload NcclPayloads::decode(std::string_view json) {
   constexpr int kMostDepth = 4;
   NcclPayload payload;
   if (json.size() > kMostBytes) return payload;
+
   Json const object = Json::parse(
       json, [](int depth, Json::parse_event_t, Json&) { return depth < kMostDepth; }, false);
   if (!object.is_object()) return payload;
+
   for (auto const& [field, value] : object.items())
     if (auto const number = number_of(value)) set_field(payload, field, *number);
   return payload;
@@ -129,8 +138,10 @@ NcclPayload NcclPayloads::decode(std::string_view json) {
 NcclRole nccl_role(std::string_view name) {
   constexpr std::string_view kPrefix = "nccl";
   if (!name.starts_with(kPrefix)) return NcclRole::kNone;
+
   char const next = name.size() > kPrefix.size() ? name[kPrefix.size()] : ' ';
   if (next < 'A' || next > 'Z') return NcclRole::kFramework;
+
   if (name == "ncclGroupStart") return NcclRole::kGroupStart;
   if (name == "ncclGroupEnd") return NcclRole::kGroupEnd;
   for (std::string_view const other :
@@ -144,6 +155,7 @@ void NcclCalls::add(Process& process, TrackRows& thread, std::string_view name, 
   NcclRole const role = nccl_role(name);
   bool const is_communicator = payload.ranks && payload.communicator != 0;
   if (role == NcclRole::kNone && !is_communicator) return;
+
   OfProcess& of_process = processes_[&process];
   if (is_communicator) {
     Communicator& communicator = of_process.communicators[payload.communicator];
@@ -151,6 +163,7 @@ void NcclCalls::add(Process& process, TrackRows& thread, std::string_view name, 
     if (payload.rank) communicator.ranks_of_devices[payload.device.value_or(-1)] = *payload.rank;
   }
   if (role == NcclRole::kNone) return;
+
   Range range{start, end, role, {}};
   range.detail.op = name == "ncclBcast" ? CollectiveOp::kBroadcast : collective_op_of(name);
   range.detail.communicator = payload.communicator;
@@ -178,9 +191,11 @@ std::vector<NcclCalls::Plan> NcclCalls::plans_of(std::vector<Range>& ranges) {
   std::stable_sort(ranges.begin(), ranges.end(),
                    [](Range const& a, Range const& b) { return a.start < b.start; });
   drop_known_frameworks(ranges);
+
   std::vector<Plan> plans;
   std::vector<CollectiveDetail> group;
   int depth = 0;
+
   for (Range const& range : ranges) {
     switch (range.role) {
       case NcclRole::kGroupStart:
@@ -204,10 +219,11 @@ std::vector<NcclCalls::Plan> NcclCalls::plans_of(std::vector<Range>& ranges) {
         break;
     }
   }
+
   return plans;
 }
 
-/// The one in whose range the time is; null = none.
+/// The plan in whose range the time is; null = none.
 NcclCalls::Plan* NcclCalls::plan_at(std::vector<Plan>& plans, int64_t time) {
   auto const after = std::partition_point(plans.begin(), plans.end(),
                                           [&](Plan const& plan) { return plan.start <= time; });
@@ -224,6 +240,7 @@ void NcclCalls::complete(CollectiveDetail& call, int32_t device, OfProcess const
     if (own != ranks.end()) call.rank = own->second;
     if (own == ranks.end() && ranks.size() == 1) call.rank = ranks.begin()->second;
   }
+
   uint64_t whole = 0;
   if (model::collective_op_info(call.op).counts_share)
     call.bytes =
@@ -234,8 +251,10 @@ void NcclCalls::assign(Plan& plan, OfProcess const& process) {
   // More than any group has: damage, and too much to compare.
   constexpr size_t kMostPairs = size_t{1} << 20U;
   if (plan.kernels.empty() || plan.calls.size() > kMostPairs / plan.kernels.size()) return;
+
   std::map<CollectiveOp, size_t> named;  // how many kernels say that they do it
   for (CommunicationKernel const* kernel : plan.kernels) ++named[detail_of(*kernel).op];
+
   for (CommunicationKernel const* const kernel : plan.kernels) {
     CollectiveDetail& to = detail_of(*kernel);
     std::vector<CollectiveDetail> calls;
@@ -248,12 +267,15 @@ void NcclCalls::assign(Plan& plan, OfProcess const& process) {
       complete(call, kernel->device, process);
       calls.push_back(call);
     }
+
     if (calls.empty()) continue;
-    // With several kernels of a kind it is not told which call is whose: only what holds for all of
-    // them is taken.
+
+    // With several kernels of a kind the ranges do not tell which call is whose: take only what
+    // holds for all of them.
     size_t const rivals = named.at(to.op);
     CollectiveDetail const carried = rivals == 1 ? model::combine(calls) : agreed(calls);
     bool const is_one_each = rivals == 1 || calls.size() == rivals;
+
     if (carried.op != CollectiveOp::kUnknown) to.op = carried.op;
     to.bytes = is_one_each ? carried.bytes : 0;
     to.communicator = carried.communicator;
@@ -267,17 +289,21 @@ void NcclCalls::refine(DeviceRows& devices) {
   for (auto const& [process, kernels] : devices.communication) {
     auto const found = processes_.find(process);
     if (found == processes_.end()) continue;
+
     std::unordered_multimap<uint64_t, CommunicationKernel const*, base::HashNumber> by_correlation;
     for (CommunicationKernel const& kernel : kernels)
       if (kernel.correlation != 0) by_correlation.emplace(kernel.correlation, &kernel);
+
     for (auto& [thread, ranges] : found->second.threads) {
       std::vector<Plan> plans = plans_of(ranges);
       model::EventBatch const& rows = thread->rows;
+
       for (size_t row = 0; row < rows.size() && !plans.empty(); ++row) {
         if (rows.kind[row] != model::EventKind::kLaunch) continue;
         if (!by_correlation.contains(rows.correlation[row])) continue;
         Plan* const plan = plan_at(plans, rows.start[row]);
         if (plan == nullptr) continue;
+
         // Only now: kernels with one correlation may be many, and are passed over once.
         auto const [first, last] = by_correlation.equal_range(rows.correlation[row]);
         for (auto kernel = first; kernel != last; ++kernel) plan->kernels.push_back(kernel->second);

@@ -1,6 +1,6 @@
-// Which calls of NCCL a kernel carries: by the ranges that NCCL pushes around its calls, where the
-// report has them. A kernel is launched inside the range of its call, or inside the range that ends
-// the group of its calls.
+// Finds the calls of NCCL that a kernel carries by the ranges that NCCL pushes around its calls,
+// where the report has them. A kernel is launched inside the range of its call, or inside the range
+// that ends the group of its calls.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace stepscope::import::nsys {
 
 /// What NCCL says with a range.
 struct NcclPayload {
-  uint64_t communicator = 0;  ///< the same number on all ranks; 0 = not told
+  uint64_t communicator = 0;  ///< the same number on all ranks; 0 = not known
   uint64_t bytes = 0;         ///< of one message: the share of a rank where each has one
   std::optional<int32_t> ranks, rank, device;  ///< of a communicator that is made
   std::optional<int32_t> peer;  ///< of a send or receive; the root of a broadcast or reduce
@@ -48,7 +48,7 @@ enum class NcclRole : uint8_t {
   kGroupEnd,
   kFramework  ///< around calls of NCCL: PyTorch's "nccl:all_reduce"
 };
-/// Of a range of this name.
+/// The role of a range of this name.
 NcclRole nccl_role(std::string_view name);
 
 class NcclCalls {

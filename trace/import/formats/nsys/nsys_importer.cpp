@@ -32,7 +32,7 @@ bool has_table_of_nsys(Database const& database) {
   return std::any_of(tables.begin(), tables.end(), is_table_of_nsys);
 }
 
-/// Those with times that are not read, and are not empty.
+/// Tables with times that Stepscope does not read, and that are not empty.
 std::string other_tables(Database& database) {
   constexpr std::array<std::string_view, 20> kRead = {"CUPTI_ACTIVITY_KIND_KERNEL",
                                                       "CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL",
@@ -54,15 +54,19 @@ std::string other_tables(Database& database) {
                                                       "DIAGNOSTIC_EVENT",
                                                       "MPI_COMMUNICATORS",
                                                       "ANALYSIS_DETAILS"};
+
   constexpr size_t kMostBytes = 1024;
   std::string names;
+
   for (std::string_view const table : database.tables()) {
     bool const is_timed = database.has(table, "start") || database.has(table, "timestamp");
     bool const is_read = std::find(kRead.begin(), kRead.end(), table) != kRead.end() ||
                          table.starts_with("MPI_") || table.starts_with("UCP_");
+
     if (!is_timed || is_read || names.size() > kMostBytes || !database.has_rows(table)) continue;
     names += (names.empty() ? "" : ", ") + base::printable(table.substr(0, kMostBytes));
   }
+
   return names;
 }
 
@@ -74,23 +78,28 @@ class Reader {
   Traces read() {
     info_ = read_export_info(database_);
     if (info_.is_normalized) processes_.time_base = info_.utc_epoch_ns;
+
     names_.read(database_);
     DeviceRows devices = read_device_tables(processes_);
     auto memory = read_memory_table(processes_);
     read_host_tables(processes_, devices.syncs, memory);
     add_changes_without_call(memory, processes_);
+
     NvtxRows const nvtx = read_nvtx(devices);
     metrics_of_unused_ = read_metrics_table(processes_);
+
     if (database_.is_too_much())
       return base::fail(
           "{}: holds more than the {} events that fit into this machine's memory, export a part of "
           "the report (nsys export --times) or use a larger machine",
           input_.name(), file::events_that_fit());
+
     describe_processes(processes_, info_, nvtx);
     std::vector<Process*> shown = choose_processes();
     if (shown.empty()) return nothing_there();
     find_ranks(shown, database_, info_, nvtx.nccl, input_.name());
     note_losses(shown, devices, nvtx);
+
     std::vector<model::Trace> traces;
     for (Process* const process : shown) traces.push_back(std::move(process->builder).finish());
     return traces;
@@ -110,6 +119,7 @@ class Reader {
     for (auto& [key, process] : processes_.all())
       (process.is_traced ? traced : others).push_back(&process);
     if (traced.empty()) return others;
+
     if (!others.empty()) {
       std::string const what =
           fmt::format("{} of the report's processes, which made nothing but calls of the system",
@@ -117,6 +127,7 @@ class Reader {
       for (Process* const process : traced)
         process->builder.info().facts.emplace_back("left out", what);
     }
+
     return traced;
   }
 
@@ -136,9 +147,11 @@ class Reader {
     std::vector<std::string> notes = info_.warnings;
     if (image_.damage()) notes.push_back(*image_.damage());
     notes.insert(notes.end(), database_.damage().begin(), database_.damage().end());
+
     auto const note = [&](uint64_t count, char const* what) {
       if (count > 0) notes.push_back(base::count_sentence(count, what));
     };
+
     note(processes_.untimed, "rows have no time and were left out");
     note(processes_.without_process,
          "rows do not tell their process: they are shown in the first one that does");
@@ -152,6 +165,7 @@ class Reader {
          "launches of CUDA graphs were recorded whole: their kernels, and communication among "
          "them, are not told apart; record with --cuda-graph-trace=node");
     note(metrics_of_unused_, "samples are of GPUs that no process used and were left out");
+
     std::string const others = other_tables(database_);
     for (Process* const process : shown) {
       model::ImportLog& log = process->builder.log();
@@ -159,7 +173,7 @@ class Reader {
       log.notes.insert(log.notes.end(), notes.begin(), notes.end());
       if (!others.empty()) process->builder.info().facts.emplace_back("not read", others);
     }
-    // What cannot be told by process is counted once.
+    // Losses that no process accounts for are counted once.
     model::ImportLog& log = shown.front()->builder.log();
     log.dropped += processes_.untimed;
     log.unknown_events += nvtx.unknown + nvtx.unbegun;
@@ -217,16 +231,19 @@ base::Expected<std::vector<model::Trace>> read_nsys_export(Input const& input) {
   if (!image) return base::fail_with(image);
   auto database = nsys::Database::open(image->bytes(), input.name(), file::events_that_fit());
   if (!database) return base::fail_with(database);
+
   if (database->has("StringTable") && !database->has("StringIds"))
     return base::fail(
         "{}: was written by nvprof, whose tables are not read; record with nsys profile and export "
         "with nsys export --type sqlite",
         input.name());
+
   if (!nsys::has_table_of_nsys(*database))
     return base::fail(
         "{}: is a SQLite database, but no export of Nsight Systems; make one with nsys export "
         "--type sqlite",
         input.name());
+
   return nsys::Reader(input, *image, *database).read();
 }
 

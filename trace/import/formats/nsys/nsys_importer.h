@@ -17,11 +17,11 @@ namespace stepscope::import {
 struct Importer;
 
 Importer nsys_importer();
-/// Whether it is a database with a table of Nsight Systems. Of a packed one, or one whose tables
-/// cannot be found: a database.
+/// Whether it is a database with a table of Nsight Systems. A packed file, or one whose tables
+/// cannot be found, only has to be a database.
 bool is_nsys_export(Input const& input);
-/// What is cut off or damaged is said in the logs, the rest is read. Errors: another program is
-/// writing it, no table can be found, nothing in it, or too much for the machine's memory.
+/// The logs name what is cut off or damaged; the rest is read. Errors: another program is writing
+/// it, no table can be found, nothing in it, or too much for the machine's memory.
 base::Expected<std::vector<model::Trace>> read_nsys_export(Input const& input);
 
 /// What to do with a file whose name is that of a report that was not exported (.nsys-rep, .qdrep,

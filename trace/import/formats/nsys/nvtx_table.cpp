@@ -15,7 +15,7 @@ namespace {
 using model::EventKind;
 using model::NumberType;
 
-/// By ENUM_NSYS_EVENT_TYPE. The second group comes from files of text that programs wrote.
+/// Values of ENUM_NSYS_EVENT_TYPE. The second group comes from files of text that programs wrote.
 enum class NvtxType : int64_t {
   kCategory = 33,
   kMark = 34,
@@ -120,15 +120,18 @@ class NvtxTable {
 /// Domains and threads may be named behind the rows that are on them.
 void NvtxTable::read_definitions() {
   if (!processes_.database.has("NVTX_EVENTS", "eventType")) return;
+
   // kThread and kDomainCreate: SQLite passes over the others faster than we do.
   TableScan scan(processes_.database, "NVTX_EVENTS",
                  {"eventType", "globalTid", "domainId", "textId", "text"},
                  "eventType = 39 OR eventType = 75");
+
   while (scan.next()) {
     auto const type = static_cast<NvtxType>(scan.integer(0));
     std::string_view text = scan.text(4);
     if (text.empty()) text = processes_.names.text(processes_.names.of(scan, 3));
     std::string const name(clean_name(text, scratch_, processes_.names.cut));
+
     if (type == NvtxType::kThread) {
       rows_.thread_names[scan.integer(1)] = name;
     } else {
@@ -144,6 +147,7 @@ void NvtxTable::read_rows() {
                  {"start", "end", "eventType", "globalTid", "domainId", "textId", "text",
                   "category", "color", "uint64Value", "int64Value", "doubleValue", "uint32Value",
                   "int32Value", "floatValue", "jsonTextId", "jsonText", "binaryData"});
+
   while (scan.next()) {
     Row row;
     switch (static_cast<NvtxType>(scan.integer(kType))) {
@@ -152,10 +156,12 @@ void NvtxTable::read_rows() {
       case NvtxType::kTextPushPop:
       case NvtxType::kTextStartEnd:
         break;
+
       case NvtxType::kPush:
       case NvtxType::kStart:
         row.is_open = true;
         break;
+
       case NvtxType::kMark:
       case NvtxType::kTextMark:
         row.is_mark = true;
@@ -164,6 +170,7 @@ void NvtxTable::read_rows() {
       case NvtxType::kEnd:
         ++rows_.unbegun;
         continue;
+
       case NvtxType::kCategory:
       case NvtxType::kThread:
       case NvtxType::kDomainCreate:
@@ -176,6 +183,7 @@ void NvtxTable::read_rows() {
         ++rows_.unknown;
         continue;
     }
+
     add_row(scan, row);
   }
 }
@@ -186,24 +194,29 @@ void NvtxTable::add_row(TableScan& scan, Row& row) {
     ++processes_.untimed;
     return;
   }
+
   int64_t const end = scan.integer(kEnd);
   row.is_open = row.is_open || (!row.is_mark && end == 0 && scan.is_null(kEnd));
   row.start = processes_.trace_time(start);
   row.dur = row.is_mark || row.is_open ? 0 : minus(end, start);
   processes_.last_ns =
       std::max(processes_.last_ns, processes_.trace_time(row.is_mark || row.is_open ? start : end));
+
   row.to = processes_.thread(scan, kThread);
   row.to.process->is_traced = true;
+
   int64_t const domain = scan.integer(kDomain);
   row.domain = domain == 0 ? nullptr : domain_of(row.to, domain);
   name_row(scan, row);
   if (row.domain != nullptr && row.domain->is_ours && add_annotation(scan, row)) return;
+
   model::RangeDetail detail;
   if (row.raw_name.starts_with("nccl")) [[unlikely]]
     add_nccl(scan, row, detail);
   detail.category = static_cast<uint32_t>(scan.integer(kCategory));
   detail.color = static_cast<uint32_t>(scan.integer(kColor));
   std::tie(detail.payload_type, detail.payload) = payload_number(scan);
+
   add_range(row, detail);
 }
 
@@ -220,6 +233,7 @@ void NvtxTable::name_row(TableScan& scan, Row& row) {
   std::string_view const text = scan.text(kText);
   bool const has_prefix =
       row.domain != nullptr && !row.domain->prefix.empty() && !row.domain->is_ours;
+
   if (!text.empty()) {
     row.raw_name = clean_name(without_call_numbers(text), scratch_, processes_.names.cut);
     if (has_prefix) prefixed_.assign(row.domain->prefix).append(row.raw_name);
@@ -227,14 +241,17 @@ void NvtxTable::name_row(TableScan& scan, Row& row) {
         row.to.process->builder.intern(has_prefix ? std::string_view(prefixed_) : row.raw_name);
     return;
   }
+
   NameIndex const name = processes_.names.of(scan, kTextId);
   std::string_view const whole = processes_.names.text(name);
   row.raw_name = without_call_numbers(whole);
+
   if (!has_prefix) {
     bool const is_whole = row.raw_name.size() == whole.size();
     row.name = is_whole ? row.to.process->name(name) : row.to.process->builder.intern(row.raw_name);
     return;
   }
+
   auto const [known, is_new] = row.domain->names.try_emplace(name);
   if (is_new)
     known->second =
@@ -247,9 +264,11 @@ std::pair<NumberType, uint64_t> NvtxTable::payload_number(TableScan const& scan)
   for (int const column : {kUint64, kUint32})
     if (!scan.is_null(column))
       return {NumberType::kUnsigned, static_cast<uint64_t>(scan.integer(column))};
+
   for (int const column : {kInt64, kInt32})
     if (!scan.is_null(column))
       return {NumberType::kSigned, static_cast<uint64_t>(scan.integer(column))};
+
   for (int const column : {kDouble, kFloat})
     if (!scan.is_null(column))
       return {NumberType::kReal, std::bit_cast<uint64_t>(scan.real(column))};
@@ -259,6 +278,7 @@ std::pair<NumberType, uint64_t> NvtxTable::payload_number(TableScan const& scan)
 /// What our own annotations mean; false: a range like others.
 bool NvtxTable::add_annotation(TableScan const& scan, Row const& row) {
   if (row.is_mark) return false;
+
   model::EventBatch& to = row.to.track->rows;
   switch (static_cast<Annotation>(scan.integer(kCategory))) {
     case Annotation::kStep: {
@@ -269,6 +289,7 @@ bool NvtxTable::add_annotation(TableScan const& scan, Row const& row) {
              model::StepDetail{std::max<int64_t>(0, index)});
       break;
     }
+
     case Annotation::kPhase:
       to.add(EventKind::kPhase, row.start, row.dur, row.name);
       break;
@@ -284,6 +305,7 @@ bool NvtxTable::add_annotation(TableScan const& scan, Row const& row) {
     default:
       return false;
   }
+
   if (row.is_open) open_.push_back({row.to.track, to.size() - 1});
   return true;
 }
@@ -295,8 +317,10 @@ void NvtxTable::add_nccl(TableScan& scan, Row const& row, model::RangeDetail& de
     payload = NcclPayloads::decode(scan.text(kJson));
   if (payload.communicator == 0 && !scan.is_null(kJsonId))
     payload = NcclPayloads::decode(processes_.names.text(processes_.names.of(scan, kJsonId)));
+
   detail.bytes = payload.bytes;
   detail.communicator = payload.communicator;
+
   if (row.is_mark || row.is_open) return;
   int64_t const start = std::clamp(row.start, -model::kMaxTime, model::kMaxTime);
   rows_.nccl.add(*row.to.process, *row.to.track, row.raw_name, start,
@@ -308,6 +332,7 @@ void NvtxTable::add_range(Row const& row, model::RangeDetail const& detail) {
   bool const says_more = detail.category != 0 || detail.color != 0 ||
                          detail.payload_type != NumberType::kNone || detail.bytes != 0 ||
                          detail.communicator != 0;
+
   if (row.is_open) open_.push_back({row.to.track, to.size()});
   if (row.is_mark) {
     if (says_more)
@@ -316,6 +341,7 @@ void NvtxTable::add_range(Row const& row, model::RangeDetail const& detail) {
       to.add(EventKind::kMark, row.start, 0, row.name);
     return;
   }
+
   if (row.raw_name.starts_with(kStepPrefix)) {
     std::string_view const number = row.raw_name.substr(kStepPrefix.size());
     int64_t step = 0;
@@ -323,6 +349,7 @@ void NvtxTable::add_range(Row const& row, model::RangeDetail const& detail) {
     if (error == std::errc() && end != number.data() && step >= 0)
       return to.add(EventKind::kStep, row.start, row.dur, row.name, 0, model::StepDetail{step});
   }
+
   if (row.raw_name.starts_with(kLoaderPrefix) &&
       row.raw_name.find("__next__") != std::string_view::npos)
     return to.add(EventKind::kInputWait, row.start, row.dur, row.name);

@@ -7,15 +7,15 @@
 
 namespace stepscope::import::nsys {
 
-/// An array of all names is faster than a table of those that are used, but a report of many
-/// processes has more names than most of them use: a process gets it where it takes no more memory
-/// than a table would.
+/// An array of all names is faster than a table of the names in use, but a report of many processes
+/// has more names than most of them use. A process gets the array once it takes no more memory than
+/// a table would.
 model::StringId& Process::id_beyond(NameIndex index) {
   constexpr size_t kNamesPerUsed = 16, kFewNames = 64;
   size_t const names = all_names_.size();
-  if (names > kNamesPerUsed * (kFewNames + used_names_)) return far_ids_[index];
+  if (names > kNamesPerUsed * (kFewNames + used_names_)) return sparse_ids_[index];
   ids_.resize(names);
-  for (auto const& [name, id] : std::exchange(far_ids_, {})) ids_[name] = id;
+  for (auto const& [name, id] : std::exchange(sparse_ids_, {})) ids_[name] = id;
   return ids_[index];
 }
 
@@ -72,14 +72,16 @@ TrackRows& Processes::track(Process& of, TrackKey const& key) {
 Processes::ThreadRows Processes::thread(TableScan const& scan, int column) {
   int64_t const global_id = scan.integer(column);
   if (global_id == last_thread_ && last_thread_rows_.process != nullptr) return last_thread_rows_;
+
   ThreadRows& known = threads_[global_id];
   if (known.process == nullptr) {
-    bool const is_told = global_id != 0;
-    known.process = &process(is_told ? process_of_global_id(global_id) : process_key(scan, column));
+    bool const has_id = global_id != 0;
+    known.process = &process(has_id ? process_of_global_id(global_id) : process_key(scan, column));
     known.track = &track(
         *known.process,
-        {TrackKey::Kind::kThread, is_told ? global_id & 0xFF'FFFF : kUnknownThread, -1, 0, {}});
+        {TrackKey::Kind::kThread, has_id ? global_id & 0xFF'FFFF : kUnknownThread, -1, 0, {}});
   }
+
   last_thread_ = global_id;
   last_thread_rows_ = known;
   return known;
@@ -99,14 +101,17 @@ Processes::StreamRows Processes::stream(StreamKey const& key) {
 ProcessKey Processes::process_key(TableScan const& scan, int column) {
   if (int64_t const global_id = scan.integer(column); global_id != 0)
     return process_of_global_id(global_id);
+
   ++without_process;
   if (knows_default_) return default_process_;
   knows_default_ = true;
+
   for (char const* const table : {"CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"}) {
     TableScan rows(database, table, {"globalTid"});
     if (default_process_ == 0 && rows.next())
       default_process_ = process_of_global_id(rows.integer(0));
   }
+
   return default_process_;
 }
 
@@ -115,13 +120,16 @@ int64_t Processes::trace_time(int64_t time) const { return minus(time, time_base
 bool Processes::read_times(TableScan const& scan, int start_column, int end_column, Times& times) {
   int64_t const start = scan.integer(start_column);
   int64_t const end = scan.integer(end_column);
+
   // CUPTI says 0 where the device had no room for the times.
   bool const is_timed = (start != 0 || end != 0) && !(start == 0 && scan.is_null(start_column)) &&
                         !(end == 0 && scan.is_null(end_column));
+
   if (!is_timed) [[unlikely]] {
     ++untimed;
     return false;
   }
+
   times = {trace_time(start), minus(end, start)};
   last_ns = std::max(last_ns, minus(end, time_base));
   return true;

@@ -16,7 +16,7 @@
 
 namespace stepscope::import::nsys {
 
-/// A process of the export: its global id without the thread's 24 bits. 0 = not told.
+/// A process of the export: its global id without the thread's 24 bits. 0 = not known.
 using ProcessKey = uint64_t;
 inline ProcessKey process_of_global_id(int64_t global_id) {
   return static_cast<uint64_t>(global_id) >> 24U;
@@ -24,11 +24,11 @@ inline ProcessKey process_of_global_id(int64_t global_id) {
 /// As the system numbers it.
 inline int64_t system_id(ProcessKey process) { return static_cast<int64_t>(process & 0xFF'FFFFU); }
 
-/// What rows are beside each other on. In the order in which tracks are shown.
+/// What separates rows into tracks. In the order in which tracks are shown.
 struct TrackKey {
   enum class Kind : uint8_t { kThread, kStream, kCounter };
   Kind kind = Kind::kThread;
-  int64_t id = 0;  ///< of a thread (kUnknownThread: not told) or a stream; of a counter its number
+  int64_t id = 0;       ///< of a thread (kUnknownThread: not known) or a stream; a counter's number
   int32_t device = -1;  ///< of a stream or a counter
   int64_t context = 0;  ///< of a stream
   std::string name;     ///< of a counter
@@ -64,7 +64,7 @@ class Process {
   }
   /// To be called when all device ops are there; what follows is of them.
   void settle_contexts();
-  /// Of a context; −1 = it did nothing.
+  /// The device that a context worked on; −1 = it did nothing.
   [[nodiscard]] int32_t device_of(int64_t context) const;
   /// The number of a stream on its device: that of CUDA, with the context's in the upper half where
   /// it is not the first that worked.
@@ -80,12 +80,13 @@ class Process {
   bool is_traced = false;  ///< has more than calls of the system's libraries
 
  private:
-  /// Of a name that `ids_` does not reach to.
+  /// The id of a name that `ids_` does not reach to.
   model::StringId& id_beyond(NameIndex index);
 
   Names& all_names_;
-  std::vector<model::StringId> ids_;                                          ///< by name
-  std::unordered_map<NameIndex, model::StringId, base::HashNumber> far_ids_;  ///< by names beyond
+  std::vector<model::StringId> ids_;  ///< by name
+  std::unordered_map<NameIndex, model::StringId, base::HashNumber>
+      sparse_ids_;  ///< by names beyond
   size_t used_names_ = 0;
   std::map<int32_t, uint64_t> ops_;  ///< by device
   std::map<int32_t, int64_t> first_contexts_;
@@ -101,7 +102,7 @@ class Processes {
     Process* process = nullptr;
     TrackRows* track = nullptr;
   };
-  /// Of a column with a global thread id; null: the thread is not told.
+  /// The thread in a column with a global thread id; null: the export does not name the thread.
   ThreadRows thread(TableScan const& scan, int column);
   struct StreamRows {
     Process* process = nullptr;
@@ -114,7 +115,7 @@ class Processes {
     friend bool operator==(StreamKey const&, StreamKey const&) = default;
   };
   StreamRows stream(StreamKey const& key);
-  /// Of a column with a global process id. Where none is told it is the first process that is.
+  /// The process in a column with a global process id; null: the first process that has an id.
   ProcessKey process_key(TableScan const& scan, int column);
 
   struct Times {

@@ -33,14 +33,17 @@ std::string_view without_call_numbers(std::string_view name) {
     if (equals == std::string_view::npos) return name;
     std::string_view const before = name.substr(0, equals),
                            value = name.substr(equals + kEquals.size());
+
     auto const field = std::find_if(
         next, kCallFields.end(), [&](CallField const& one) { return before.ends_with(one.label); });
     if (field == kCallFields.end() || before.size() == field->label.size() ||
         !is_value_of(*field, value))
       return name;
+
     name = before.substr(0, before.size() - field->label.size());
     next = field + 1;
   }
+
   return name;
 }
 

@@ -1,7 +1,7 @@
-// Which rank of the job each process is: what MPI or NCCL says of it; for a single one what the
-// environment, where it knows of a larger job than NCCL, or the file's name says. Where nothing
-// says it the processes are put in the order of their ranks on the host, as launchers give them:
-// their numbers depend on the reports of other hosts, so open_run gives them.
+// Finds the rank of each process in the job: MPI or NCCL states it. For a single process so does
+// the environment, where it knows of a larger job than NCCL, or the file's name. Else the processes
+// are put in the order of their ranks on the host, as launchers give them. Their numbers depend on
+// the reports of other hosts, so open_run gives them.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -59,7 +59,7 @@ std::optional<int32_t> world_of_environment(ExportInfo const& info, bool believe
   return std::nullopt;
 }
 
-/// Of one launcher that tells both.
+/// The place that one launcher states in full.
 std::optional<Rank> place_of_environment(ExportInfo const& info) {
   for (Launcher const& launcher : kLaunchers) {
     auto const rank = variable(info, launcher.rank), world = variable(info, launcher.world_size);
@@ -71,16 +71,19 @@ std::optional<Rank> place_of_environment(ExportInfo const& info) {
 std::map<ProcessKey, Rank> ranks_of_mpi(Database& database) {
   std::map<ProcessKey, Rank> ranks;
   int32_t world = 1;
+
   TableScan scan(database, "MPI_RANKS", {"globalTid", "rank"});
   while (scan.next()) {
     auto const rank = static_cast<int32_t>(std::clamp<int64_t>(scan.integer(1), 0, kMostNsysRanks));
     world = std::max(world, rank + 1);
     if (ranks.size() < kMostProcesses) ranks[process_of_global_id(scan.integer(0))] = {rank, 1};
   }
+
   TableScan communicators(database, "MPI_COMMUNICATORS", {"size"});
   while (communicators.next())
     world = std::max(world, static_cast<int32_t>(
                                 std::clamp<int64_t>(communicators.integer(0), 0, kMostNsysRanks)));
+
   for (auto& [process, rank] : ranks) rank.world_size = world;
   return ranks;
 }
@@ -108,49 +111,57 @@ void guess_order(std::vector<Process*> workers, std::vector<Process*>& shown) {
   std::set<int32_t> devices;
   for (Process* const process : workers) devices.insert(process->only_device());
   bool const by_device = devices.size() == workers.size() && !devices.contains(-1);
+
   if (by_device)
     std::sort(workers.begin(), workers.end(),
               [](Process* a, Process* b) { return a->only_device() < b->only_device(); });
+
   std::string const note = fmt::format(
       "the report does not say which rank this process is: its rank is a guess by the order of {}",
       by_device ? "the processes' devices" : "process ids");
   for (Process* const process : workers)
     if (workers.size() > 1) process->builder.log().notes.push_back(note);
+
   std::stable_partition(shown.begin(), shown.end(),
                         [](Process* process) { return process->has_device_ops(); });
   std::copy(workers.begin(), workers.end(), shown.begin());
 }
 
-void find_told_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info,
-                     NcclCalls const& nccl, std::string const& file) {
+void find_stated_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info,
+                       NcclCalls const& nccl, std::string const& file) {
   std::vector<Process*> workers;
   for (Process* const process : shown)
     if (process->has_device_ops()) workers.push_back(process);
+
   auto const by_mpi = ranks_of_mpi(database);
   auto const mpi_rank = [&](Process const& process) {
     auto const found = by_mpi.find(process.identity);
     return found == by_mpi.end() ? std::nullopt : std::optional(found->second);
   };
+
   for (Process* const process : shown)
     if (auto const rank = mpi_rank(*process)) set(*process, *rank);
   if (workers.empty() || set_all(workers, mpi_rank)) return;
+
   auto const place = workers.size() == 1 ? place_of_environment(info) : std::nullopt;
   auto const nccl_rank = [&](Process const& process) -> std::optional<Rank> {
     auto const found = nccl.rank_of(process);
     if (!found || found->first < 0 || found->first > kMostNsysRanks ||
         found->second > kMostNsysRanks)
       return std::nullopt;
-    // Of its communicators the one of the whole job may not be among those that it used.
+    // The communicator of the whole job may not be among those that the process used.
     if (place && place->world_size > found->second) return place;
     return Rank{found->first, found->second};
   };
   if (set_all(workers, nccl_rank)) return;
+
   auto const world = world_of_environment(info, true);
   if (workers.size() == 1) {
     auto rank = rank_of_environment(info);
     if (!rank) rank = rank_of_name(file);
     if (rank) return set(*workers.front(), {*rank, world.value_or(1)});
   }
+
   // Beside ranks that are not known no other process may take one by its default.
   for (Process* const process : shown)
     if (!mpi_rank(*process)) set(*process, {kUnknownRank, 1});
@@ -164,7 +175,7 @@ void find_told_ranks(std::vector<Process*>& shown, Database& database, ExportInf
 
 void find_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info,
                 NcclCalls const& nccl, std::string const& file) {
-  find_told_ranks(shown, database, info, nccl, file);
+  find_stated_ranks(shown, database, info, nccl, file);
   // MPI may have told of a part of the job alone: who the process talked to.
   int32_t const world = world_of_environment(info, false).value_or(1);
   for (Process* const process : shown) {

@@ -15,9 +15,9 @@ namespace {
 using base::ProtobufField;
 using base::ProtobufReader;
 
-/// Of arguments within arguments; deeper ones are left out.
+/// Depth of arguments within arguments; deeper ones are left out.
 constexpr int kMostDepth = 16;
-/// An argument that is longer says nothing that is read.
+/// No argument that is read is longer.
 constexpr size_t kMostArgumentBytes = size_t{1} << 16U;
 
 /// DebugAnnotation.NestedValue, which old versions write.
@@ -27,10 +27,12 @@ void write_nested(std::string& out, std::string_view nested, int depth) {
   size_t const begin = out.size();
   ProtobufReader reader(nested);
   ProtobufField field;
+
   while (reader.next(field)) {
     if (field.is_bytes(A::kKeys)) keys.push_back(field.bytes);
     if (field.is_bytes(A::kValues)) values.push_back(field.bytes);
     if (field.is_bytes(A::kOldItems)) items.push_back(field.bytes);
+
     if (out.size() != begin) continue;
     if (field.is_varint(A::kOldInt)) out += std::to_string(field.signed_value());
     if (field.number == A::kOldReal && field.type == base::WireType::kFixed64)
@@ -39,15 +41,56 @@ void write_nested(std::string& out, std::string_view nested, int depth) {
     if (field.is_bytes(A::kOldText)) out += fmt::format("\"{}\"", escaped(field.bytes));
   }
   if (out.size() != begin) return;
+
   bool const is_list = keys.empty();
   out += is_list ? '[' : '{';
   auto const& of = is_list ? items : values;
+
   for (size_t i = 0; i < of.size() && depth < kMostDepth && (is_list || i < keys.size()); ++i) {
     if (i > 0) out += ',';
     if (!is_list) out += fmt::format("\"{}\":", escaped(keys[i]));
     write_nested(out, of[i], depth + 1);
   }
   out += is_list ? ']' : '}';
+}
+
+/// The key of a dictionary's entry.
+std::string key_of_entry(std::string_view annotation, AnnotationNames const& names) {
+  using A = AnnotationNumber;
+  std::string name;
+  ProtobufReader reader(annotation);
+  ProtobufField field;
+
+  while (reader.next(field)) {
+    if (field.is_bytes(A::kName)) name = escaped(field.bytes);
+    if (!field.is_varint(A::kNameIid)) continue;
+    if (JsonText const* const known = names.names.find(field.value)) name = known->text;
+  }
+  return name;
+}
+
+/// A number, a text or a NestedValue; nothing for other fields.
+void write_value(std::string& out, ProtobufField const& field, AnnotationNames const& names,
+                 int depth) {
+  using A = AnnotationNumber;
+  if (field.is_varint(A::kBool)) out += field.value != 0 ? "true" : "false";
+  if (field.is_varint(A::kUnsigned) || field.is_varint(A::kPointer))
+    out += std::to_string(field.value);
+  if (field.is_varint(A::kSigned)) out += std::to_string(field.signed_value());
+  if (field.number == A::kReal && field.type == base::WireType::kFixed64)
+    write_real(out, field.real_value());
+
+  if (field.is_bytes(A::kText) || field.is_bytes(A::kLegacyJson)) {
+    out += '"';
+    escape(out, field.bytes);
+    out += '"';
+  }
+  if (field.is_varint(A::kTextIid)) {
+    JsonText const* const known = names.texts.find(field.value);
+    fmt::format_to(std::back_inserter(out), "\"{}\"", known == nullptr ? "" : known->text);
+  }
+
+  if (field.is_bytes(A::kNested)) write_nested(out, field.bytes, depth + 1);
 }
 
 }  // namespace
@@ -88,8 +131,6 @@ void write_annotation(std::string& out, std::string_view annotation, AnnotationN
   using A = AnnotationNumber;
   size_t const begin = out.size();
   char open = '\0';
-  ProtobufReader reader(annotation);
-  ProtobufField field;
   auto const add_item = [&](char bracket) {
     if (open == '\0' && out.size() != begin) return false;
     if (open == '\0')
@@ -99,44 +140,24 @@ void write_annotation(std::string& out, std::string_view annotation, AnnotationN
     open = bracket;
     return true;
   };
+
+  ProtobufReader reader(annotation);
+  ProtobufField field;
   while (reader.next(field)) {
-    bool const is_first = out.size() == begin;
     if (field.is_bytes(A::kItems) && depth < kMostDepth && open != '{') {
       if (add_item('[')) write_annotation(out, field.bytes, names, depth + 1);
       continue;
     }
     if (field.is_bytes(A::kEntries) && depth < kMostDepth && open != '[') {
       if (!add_item('{')) continue;
-      std::string name;
-      ProtobufReader entry(field.bytes);
-      ProtobufField of_entry;
-      while (entry.next(of_entry)) {
-        if (of_entry.is_bytes(A::kName)) name = escaped(of_entry.bytes);
-        if (!of_entry.is_varint(A::kNameIid)) continue;
-        if (JsonText const* const known = names.names.find(of_entry.value)) name = known->text;
-      }
-      fmt::format_to(std::back_inserter(out), "\"{}\":", name);
+      fmt::format_to(std::back_inserter(out), "\"{}\":", key_of_entry(field.bytes, names));
       write_annotation(out, field.bytes, names, depth + 1);
       continue;
     }
-    if (!is_first) continue;
-    if (field.is_varint(A::kBool)) out += field.value != 0 ? "true" : "false";
-    if (field.is_varint(A::kUnsigned) || field.is_varint(A::kPointer))
-      out += std::to_string(field.value);
-    if (field.is_varint(A::kSigned)) out += std::to_string(field.signed_value());
-    if (field.number == A::kReal && field.type == base::WireType::kFixed64)
-      write_real(out, field.real_value());
-    if (field.is_bytes(A::kText) || field.is_bytes(A::kLegacyJson)) {
-      out += '"';
-      escape(out, field.bytes);
-      out += '"';
-    }
-    if (field.is_varint(A::kTextIid)) {
-      JsonText const* const known = names.texts.find(field.value);
-      fmt::format_to(std::back_inserter(out), "\"{}\"", known == nullptr ? "" : known->text);
-    }
-    if (field.is_bytes(A::kNested)) write_nested(out, field.bytes, depth + 1);
+    // The first value counts.
+    if (out.size() == begin) write_value(out, field, names, depth);
   }
+
   if (open != '\0') out += open == '[' ? ']' : '}';
   if (out.size() == begin) out += "null";
 }

@@ -33,6 +33,7 @@ std::vector<Clocks::Reading> Clocks::read(std::string_view snapshot) {
   std::vector<Reading> readings;
   base::ProtobufReader reader(snapshot);
   base::ProtobufField field, of_clock;
+
   while (reader.next(field)) {
     if (!field.is_bytes(C::kClocks)) continue;
     Reading reading;
@@ -44,18 +45,22 @@ std::vector<Clocks::Reading> Clocks::read(std::string_view snapshot) {
       if (of_clock.is_varint(C::kUnitNs))
         reading.unit_ns = std::clamp<int64_t>(to_signed(of_clock.value), 1, 1'000'000'000);
     }
+
     reading.time = saturated_product(reading.time, reading.unit_ns);
     readings.push_back(reading);
   }
+
   return readings;
 }
 
 void Clocks::add_point(uint64_t clock, int64_t time, int64_t trace_time) {
   Points& points = points_[clock];
   std::pair const point(time, trace_time);
+
   // Clocks do not run backward: more of such points than a few are damage, and each costs the time
   // to make room for it.
   constexpr size_t kMostInserted = size_t{1} << 14U;
+
   if (points.empty() || points.back().first < time)
     points.push_back(point);
   else if (points.size() > kMostInserted)
@@ -66,7 +71,7 @@ void Clocks::add_point(uint64_t clock, int64_t time, int64_t trace_time) {
     points.insert(place, point);
 }
 
-/// By any of its clocks whose relation to the trace's is known.
+/// The trace's time of a snapshot, from any of its clocks whose relation to the trace's is known.
 std::optional<int64_t> Clocks::trace_time_of(std::vector<Reading> const& readings) {
   for (Reading const& reading : readings)
     if (reading.clock == primary_) return reading.time;
@@ -85,9 +90,11 @@ void Clocks::add_snapshot(std::string_view snapshot, uint64_t /*sequence*/) {
       if (field.is_varint(C::kPrimary) && field.value != 0 && !is_of_sequence(field.value))
         primary_ = field.value;
   }
+
   std::vector<Reading> readings = read(snapshot);
   auto const trace_time = trace_time_of(readings);
   if (!trace_time) return unresolved_.push_back(std::move(readings));
+
   for (Reading const& reading : readings)
     if (!is_of_sequence(reading.clock)) add_point(reading.clock, reading.time, *trace_time);
 }
@@ -98,9 +105,11 @@ void Clocks::set_own_clocks(std::string_view snapshot, uint64_t sequence) {
     if (auto const trace_time = trace_time_of(readings))
       for (Reading const& reading : readings)
         if (!is_of_sequence(reading.clock)) add_point(reading.clock, reading.time, *trace_time);
+
   std::vector<Reading> const readings = read(snapshot);
   auto const trace_time = trace_time_of(readings);
   if (!trace_time) return;
+
   for (Reading const& reading : readings)
     if (is_of_sequence(reading.clock))
       own_[{sequence, reading.clock}] = {saturated_minus(*trace_time, reading.time), reading.time,
@@ -131,6 +140,7 @@ std::optional<int64_t> Clocks::to_trace(uint64_t time, uint64_t clock, uint64_t 
     own.last = own.is_incremental ? saturated_sum(own.last, scaled) : scaled;
     return saturated_sum(own.last, own.shift);
   }
+
   if (clock == 0 || clock == primary_ || (primary_ == 0 && clock == C::kBootTime)) return given;
   if (auto const known = at_global(given, clock)) return known;
   has_unknown_ = true;

@@ -1,5 +1,5 @@
-// Times of packets, whatever clock they were read from, on the trace's own clock: ClockSnapshots
-// say what several clocks showed at one instant.
+// Brings the times of packets, whatever clock they were read from, to the trace's own clock.
+// ClockSnapshots say what several clocks showed at one instant.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace stepscope::import::perfetto {
 
 class Clocks {
  public:
-  /// Of all snapshots, before the first to_trace(); those of a sequence's own clocks again where
-  /// they stand among its packets.
+  /// Takes all snapshots before the first to_trace(). set_own_clocks() takes the snapshots of a
+  /// sequence's own clocks again where they stand among its packets.
   void add_snapshot(std::string_view snapshot, uint64_t sequence);
   void set_own_clocks(std::string_view snapshot, uint64_t sequence);
   /// On the trace's clock, in ns. Nothing: no snapshot tells of the sequence's clock. Clocks that
@@ -46,7 +46,7 @@ class Clocks {
   [[nodiscard]] std::optional<int64_t> at_global(int64_t time, uint64_t clock);
   [[nodiscard]] std::optional<int64_t> trace_time_of(std::vector<Reading> const& readings);
 
-  uint64_t primary_ = 0;  ///< 0 = not told yet
+  uint64_t primary_ = 0;  ///< 0 = not known yet
   std::map<uint64_t, Points> points_;
   std::map<std::pair<uint64_t, uint64_t>, Own> own_;  ///< by sequence and clock
   std::pair<uint64_t, uint64_t> last_key_ = {};

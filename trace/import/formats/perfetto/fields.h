@@ -1,6 +1,6 @@
-// The numbers of Perfetto's fields that are read (https://github.com/google/perfetto,
-// protos/perfetto/trace/), and of those that Stepscope's own export adds; other readers pass over
-// the latter.
+// The numbers of Perfetto's fields that Stepscope reads (https://github.com/google/perfetto,
+// protos/perfetto/trace/), and the numbers that its own export adds. Other readers pass over the
+// latter.
 #pragma once
 
 #include <cstdint>

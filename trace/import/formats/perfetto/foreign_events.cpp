@@ -20,36 +20,15 @@ using base::ProtobufField;
 using base::ProtobufReader;
 using E = EventNumber;
 
-/// Long against what a block costs beside its events.
+/// Long against the fixed cost of a block.
 constexpr size_t kBlockBytes = size_t{4} << 20U;
-constexpr size_t kMostNameBytes = size_t{1} << 14U;
 /// Threads of systems have lower numbers.
 constexpr uint64_t kFirstMadeId = 5'000'000'000;
 
-std::string_view text_at(InternTable<JsonText> const& table, uint64_t iid) {
-  JsonText const* const found = table.find(iid);
-  return found == nullptr ? std::string_view() : std::string_view(found->text);
-}
-
-/// Categories of work of a device, which has to say its device and stream.
-bool is_device_work(std::string_view category) {
-  switch (category_of(category)) {
-    case KinetoCategory::kKernel:
-    case KinetoCategory::kMemcpy:
-    case KinetoCategory::kMemset:
-    case KinetoCategory::kDeviceSync:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/// ROCm's profiler calls by its own names what PyTorch's calls otherwise.
-std::string_view common_category(std::string_view category) {
-  if (category == "kernel_dispatch") return "kernel";
-  if (category == "memory_copy") return "gpu_memcpy";
-  if (category == "hip_api" || category == "hip_runtime_api") return "hip_runtime";
-  return category;
+int64_t end_of_legacy(int64_t time, int64_t duration_us) {
+  int64_t duration = 0, end = 0;
+  if (__builtin_mul_overflow(duration_us, int64_t{1000}, &duration)) duration = 0;
+  return __builtin_add_overflow(time, duration, &end) ? time : end;
 }
 
 }  // namespace
@@ -66,19 +45,23 @@ void ForeignEvents::add(Packet const& packet, std::optional<int64_t> time) {
   }
   if (!packet.defaults.empty()) set_defaults(packet.defaults, sequence);
   if (!packet.interned.empty()) add_names(packet.interned, sequence);
+
   bool const has_event = !packet.track_event.empty() || !packet.gpu_stage.empty();
   if (!has_event) return;
   if (!time) {
     ++untimed_;
     return;
   }
+
   if (!packet.gpu_stage.empty()) return add_gpu_stage(packet.gpu_stage, sequence, *time);
+
   event_.read(packet.track_event);
   if (!event_.has_track) {
     auto const thread = index_.default_threads.find(packet.sequence);
     event_.track =
         sequence.track.value_or(thread == index_.default_threads.end() ? 0 : thread->second);
   }
+
   add_event(sequence, *time);
   if (block_.size() > kBlockBytes) flush();
 }
@@ -86,12 +69,14 @@ void ForeignEvents::add(Packet const& packet, std::optional<int64_t> time) {
 void ForeignEvents::set_defaults(std::string_view defaults, Sequence& sequence) {
   using D = DefaultsNumber;
   ProtobufReader reader(defaults);
+
   ProtobufField field, of_event;
   while (reader.next(field)) {
     if (!field.is_bytes(D::kTrackEvent)) continue;
     sequence.extra_counters.clear();
     sequence.extra_real_counters.clear();
     sequence.track.reset();
+
     ProtobufReader event(field.bytes);
     while (event.next(of_event)) {
       if (of_event.is_varint(D::kTrackUuid)) sequence.track = of_event.value;
@@ -105,20 +90,34 @@ void ForeignEvents::set_defaults(std::string_view defaults, Sequence& sequence) 
   }
 }
 
+InternTable<JsonText>* ForeignEvents::table_of(uint32_t field, Sequence& sequence) {
+  using I = InternedNumber;
+  switch (field) {
+    case I::kEventNames:
+      return &sequence.names;
+    case I::kCategories:
+      return &sequence.categories;
+    case I::kAnnotationNames:
+      return &sequence.annotations.names;
+    case I::kTexts:
+      return &sequence.annotations.texts;
+    case I::kGpuStages:
+      return &sequence.stages;
+    default:
+      return nullptr;
+  }
+}
+
 void ForeignEvents::add_names(std::string_view interned, Sequence& sequence) {
   using I = InternedNumber;
   ProtobufReader reader(interned);
+
   ProtobufField field, entry;
   while (reader.next(field)) {
     if (field.type != base::WireType::kBytes) continue;
-    InternTable<JsonText>* const table = field.number == I::kEventNames   ? &sequence.names
-                                         : field.number == I::kCategories ? &sequence.categories
-                                         : field.number == I::kAnnotationNames
-                                             ? &sequence.annotations.names
-                                         : field.number == I::kTexts ? &sequence.annotations.texts
-                                         : field.number == I::kGpuStages ? &sequence.stages
-                                                                         : nullptr;
+    InternTable<JsonText>* const table = table_of(field.number, sequence);
     if (table == nullptr) continue;
+
     uint64_t iid = 0;
     std::string_view text;
     ProtobufReader of_entry(field.bytes);
@@ -126,6 +125,7 @@ void ForeignEvents::add_names(std::string_view interned, Sequence& sequence) {
       if (entry.is_varint(I::kIid)) iid = entry.value;
       if (entry.is_bytes(I::kText)) text = entry.bytes;
     }
+
     constexpr size_t kMostOtherBytes = 1024;
     (*table)[iid] = {
         true,
@@ -162,16 +162,19 @@ ForeignEvents::Track ForeignEvents::describe(uint64_t uuid) {
     add_metadata("thread_name", track.where, uuid == 0 ? "" : fmt::format("track {}", uuid));
     return track;
   }
+
   TrackDescription const& own = *found;
   track.name = escaped(own.name);
   track.is_incremental = own.is_incremental;
   track.multiplier = own.unit_multiplier;
+
   TrackDescription const* parent = index_.find(own.parent);
   std::string process, process_name;
   auto const take_process = [&](int64_t pid) {
     process = std::to_string(pid);
     process_name = index_.process_name(pid);
   };
+
   if (own.is_thread || own.is_process) {
     take_process(own.pid);
     if (own.is_process) process_name = own.name;
@@ -184,6 +187,7 @@ ForeignEvents::Track ForeignEvents::describe(uint64_t uuid) {
     take_process(parent->pid);
     if (parent->is_process) process_name = parent->name;
   }
+
   std::string const in_process = process.empty() ? "" : fmt::format(R"("pid":{},)", process);
   if (!process.empty())
     add_metadata("process_name", fmt::format(R"("pid":{})", process), process_name);
@@ -192,6 +196,7 @@ ForeignEvents::Track ForeignEvents::describe(uint64_t uuid) {
   } else {
     track.where = fmt::format(R"({}"tid":{})", in_process, made_id);
   }
+
   add_metadata("thread_name", track.where, own.is_process ? "events of the process" : own.name);
   track.device = trailing_number(std::string_view(process_name).substr(0, process_name.find(": ")));
   track.stream = trailing_number(own.name);
@@ -204,6 +209,7 @@ void ForeignEvents::add_event(Sequence& sequence, int64_t time) {
   last_ = std::max(last_, time);
   Track& at = track(event_.track);
   add_counters(sequence, time);
+
   if (event_.type == E::kSliceBegin || event_.type == E::kSliceEnd) check_order(at, time);
   switch (event_.type) {
     case E::kSliceBegin:
@@ -267,6 +273,7 @@ void ForeignEvents::add_sample(Track& track, int64_t time, double value) {
     value = static_cast<double>(track.total);
   }
   value *= static_cast<double>(track.multiplier);
+
   fmt::format_to(std::back_inserter(block_), R"({{"ph":"C","name":"{}",{},"ts":)",
                  track.name.empty() ? "counter" : track.name, track.where);
   write_us(block_, time);
@@ -274,68 +281,6 @@ void ForeignEvents::add_sample(Track& track, int64_t time, double value) {
   write_real(block_, value);
   block_ += "}},";
   end_event();
-}
-
-/// Arguments that have another name, or none, in the formats of those who read them.
-void ForeignEvents::write_arguments(std::string& text, std::string_view category,
-                                    Sequence const& sequence, Track const& track) {
-  bool has_correlation = false, has_device = false, has_stream = false;
-  size_t const begin = text.size();
-  for (std::string_view const bytes : event_.annotations) {
-    std::string_view name;
-    std::string own_name;
-    ProtobufReader reader(bytes);
-    ProtobufField field;
-    while (reader.next(field)) {
-      if (field.is_varint(AnnotationNumber::kNameIid))
-        name = text_at(sequence.annotations.names, field.value);
-      if (field.is_bytes(AnnotationNumber::kName)) name = own_name = escaped(field.bytes);
-    }
-    if (name.empty()) continue;
-    // Arguments of arguments that other formats flatten: "debug.correlation".
-    if (name.starts_with("debug.")) name.remove_prefix(6);
-    if (name == "corr_id") name = "correlation";
-    if (name == "queue" && is_device_work(category)) name = "stream";
-    has_correlation = has_correlation || name == "correlation";
-    has_device = has_device || name == "device";
-    has_stream = has_stream || name == "stream";
-    if (text.size() != begin) text += ',';
-    fmt::format_to(std::back_inserter(text), "\"{}\":", name);
-    write_annotation(text, bytes, sequence.annotations, 0);
-  }
-  auto const add = [&](char const* name, uint64_t value) {
-    fmt::format_to(std::back_inserter(text), "{}\"{}\":{}", text.size() == begin ? "" : ",", name,
-                   value);
-  };
-  // A flow from a call to its op is the only thing that joins them where there is no such argument.
-  constexpr uint64_t kPositive = UINT64_MAX >> 1U;
-  if (!has_correlation && event_.flows.size() == 1 && event_.flows[0] != 0)
-    add("correlation", event_.flows[0] & kPositive);
-  if (is_device_work(category)) {
-    if (track.device && !devices_.contains(*track.device)) devices_[*track.device] = track.group;
-    if (!has_device && track.device) add("device", static_cast<uint64_t>(*track.device));
-    if (!has_stream && track.stream) add("stream", static_cast<uint64_t>(*track.stream));
-  }
-}
-
-/// Everything of an event but its phase, its place and its times, from behind the place on.
-std::string ForeignEvents::text_of(Sequence const& sequence, Track const& track,
-                                   std::optional<uint64_t> name_iid) {
-  std::string text = R"(,"name":")";
-  if (!event_.name.empty())
-    escape(text, event_.name.substr(0, kMostNameBytes * 2));
-  else
-    text += text_at(sequence.names, event_.name_iid != 0 ? event_.name_iid : name_iid.value_or(0));
-  text += R"(","cat":")";
-  std::string const own_category =
-      event_.category.empty() ? std::string() : escaped(event_.category);
-  std::string_view const category = common_category(
-      event_.category.empty() ? text_at(sequence.categories, event_.category_iid) : own_category);
-  text += category;
-  text += R"(","args":{)";
-  write_arguments(text, category, sequence, track);
-  text += "}";
-  return text;
 }
 
 void ForeignEvents::write_complete(Track const& track, int64_t begin, int64_t end,
@@ -358,42 +303,46 @@ void ForeignEvents::write_instant(Track const& track, int64_t time, std::string_
   end_event();
 }
 
-/// Events of JSON that Chrome's tracing took over as they were.
-void ForeignEvents::add_legacy(Sequence& sequence, Track& own, int64_t time) {
+/// An event of JSON that Chrome's tracing took over as it was.
+ForeignEvents::LegacyEvent ForeignEvents::read_legacy(std::string_view bytes) {
   using L = LegacyNumber;
-  std::optional<uint64_t> name, id;
-  std::optional<int64_t> pid, tid;
-  int64_t duration_us = 0;
-  char phase = '\0';
-  ProtobufReader reader(event_.legacy);
+  LegacyEvent event;
+  ProtobufReader reader(bytes);
   ProtobufField field;
+
   while (reader.next(field)) {
-    if (field.is_varint(L::kNameIid)) name = field.value;
-    if (field.is_varint(L::kPhase)) phase = static_cast<char>(field.value & 0x7FU);
-    if (field.is_varint(L::kDurationUs)) duration_us = field.signed_value();
+    if (field.is_varint(L::kNameIid)) event.name = field.value;
+    if (field.is_varint(L::kPhase)) event.phase = static_cast<char>(field.value & 0x7FU);
+    if (field.is_varint(L::kDurationUs)) event.duration_us = field.signed_value();
     if (field.is_varint(L::kUnscopedId) || field.is_varint(L::kLocalId) ||
         field.is_varint(L::kGlobalId))
-      id = field.value;
-    if (field.is_varint(L::kPid)) pid = static_cast<int32_t>(field.value);
-    if (field.is_varint(L::kTid)) tid = field.signed_value();
+      event.id = field.value;
+    if (field.is_varint(L::kPid)) event.pid = static_cast<int32_t>(field.value);
+    if (field.is_varint(L::kTid)) event.tid = field.signed_value();
   }
-  Track& at = tid ? track(uuid_of_thread(pid.value_or(0), *tid)) : own;
-  if (tid && index_.find(uuid_of_thread(pid.value_or(0), *tid)) == nullptr)
-    at.where = fmt::format(R"("pid":{},"tid":{})", pid.value_or(0), *tid);
-  std::string text = text_of(sequence, at, name);
-  int64_t duration = 0;
-  switch (phase) {
+  return event;
+}
+
+void ForeignEvents::add_legacy(Sequence& sequence, Track& own, int64_t time) {
+  LegacyEvent const event = read_legacy(event_.legacy);
+  int64_t const pid = event.pid.value_or(0);
+  Track& at = event.tid ? track(uuid_of_thread(pid, *event.tid)) : own;
+  if (event.tid && index_.find(uuid_of_thread(pid, *event.tid)) == nullptr)
+    at.where = fmt::format(R"("pid":{},"tid":{})", pid, *event.tid);
+  std::string text = text_of(sequence, at, event.name);
+
+  switch (event.phase) {
     case 'B':
       check_order(at, time);
       return begin_slice(at, time, std::move(text));
     case 'E':
       check_order(at, time);
       return end_slice(at, time);
-    case 'X':
-      if (__builtin_mul_overflow(duration_us, int64_t{1000}, &duration)) duration = 0;
-      if (__builtin_add_overflow(time, duration, &duration)) duration = time;
-      last_ = std::max(last_, duration);
-      return write_complete(at, time, duration, text);
+    case 'X': {
+      int64_t const end = end_of_legacy(time, event.duration_us);
+      last_ = std::max(last_, end);
+      return write_complete(at, time, end, text);
+    }
     case 'i':
     case 'I':
     case 'R':
@@ -402,15 +351,7 @@ void ForeignEvents::add_legacy(Sequence& sequence, Track& own, int64_t time) {
     case 'e':
     case 'S':
     case 'F':
-      fmt::format_to(std::back_inserter(block_), R"({{"ph":"{}",{},"id":{},"ts":)",
-                     phase == 'S'   ? 'b'
-                     : phase == 'F' ? 'e'
-                                    : phase,
-                     at.where, id.value_or(0));
-      write_us(block_, time);
-      block_ += text;
-      block_ += "},";
-      return end_event();
+      return write_async(at, event, time, text);
     case 's':
     case 't':
     case 'f':
@@ -421,6 +362,16 @@ void ForeignEvents::add_legacy(Sequence& sequence, Track& own, int64_t time) {
     default:
       ++merged_.log().unknown_events;
   }
+}
+
+void ForeignEvents::write_async(Track const& track, LegacyEvent const& event, int64_t time,
+                                std::string_view text) {
+  fmt::format_to(std::back_inserter(block_), R"({{"ph":"{}",{},"id":{},"ts":)",
+                 phase_of_async(event.phase), track.where, event.id.value_or(0));
+  write_us(block_, time);
+  block_ += text;
+  block_ += "},";
+  end_event();
 }
 
 /// The time that a queue of a GPU spent on one stage of a frame, or on one kernel.
@@ -435,6 +386,7 @@ void ForeignEvents::add_gpu_stage(std::string_view stage, Sequence const& sequen
     if (field.is_varint(G::kQueueId) || field.is_varint(G::kQueueIid)) queue = field.value;
     if (field.is_varint(G::kStageIid) || field.is_varint(G::kStageId)) name = field.value;
   }
+
   constexpr uint64_t kMostNs = uint64_t{1} << 60U;
   JsonText const* const known = sequence.stages.find(name);
   Track at;
@@ -447,6 +399,7 @@ void ForeignEvents::add_gpu_stage(std::string_view stage, Sequence const& sequen
                              known == nullptr || !known->is_known ? fmt::format("stage {}", name)
                                                                   : known->text,
                              gpu & INT32_MAX, queue & INT32_MAX));
+
   if (block_.size() > kBlockBytes) flush();
 }
 
@@ -483,15 +436,18 @@ void ForeignEvents::close_all() {
         if (block_.size() > kBlockBytes) flush();
       }
     }
+
     unclosed_ += track.events.size();
     for (OpenEvent const& open : track.events)
       write_complete(track, open.time, std::max(last_, open.time), open.text);
   }
+
   flush();
 }
 
 model::Trace ForeignEvents::finish() && {
   close_all();
+
   TraceHeader header;
   header.facts.emplace_back("format", "Perfetto trace");
   header.base_ns = std::max<int64_t>(0, index_.clocks.epoch_ns());
@@ -502,6 +458,7 @@ model::Trace ForeignEvents::finish() && {
     device.name = name;
     header.devices.push_back(std::move(device));
   }
+
   std::optional<std::string> only_process;
   size_t processes = 0;
   for (TrackDescription const& described : index_.tracks) {
@@ -510,6 +467,7 @@ model::Trace ForeignEvents::finish() && {
     only_process = described.name;
   }
   if (processes == 1 && only_process) header.rank = rank_of_name(*only_process);
+
   auto const note = [&](uint64_t count, char const* what) {
     if (count > 0) merged_.log().notes.push_back(base::count_sentence(count, what));
   };
@@ -517,6 +475,7 @@ model::Trace ForeignEvents::finish() && {
   note(texts_left_out_, "events that never end are too many: their names were left out");
   note(unopened_, "ends of ranges have no begin and were left out");
   note(unclosed_, "ranges never end; they are shown until the end of the trace");
+
   merged_.log().dropped += untimed_;
   return std::move(merged_).finish(std::move(header));
 }

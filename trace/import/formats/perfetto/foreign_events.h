@@ -1,6 +1,6 @@
-// What programs and other tools wrote as track events, as the Chrome trace events that say the
-// same: what a category, a name, an argument or the name of a track means is decided in one place
-// for both formats.
+// Turns the track events of programs and other tools into the Chrome trace events that say the
+// same. So one place decides for both formats what a category, a name, an argument or the name of a
+// track means.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,16 @@ class ForeignEvents {
     int64_t last_time = INT64_MIN, end = INT64_MIN;
     std::vector<OpenEvent> events;  ///< that are open; all, when the order is not known
   };
+  struct LegacyEvent {
+    std::optional<uint64_t> name, id;
+    std::optional<int64_t> pid, tid;
+    int64_t duration_us = 0;
+    char phase = '\0';
+  };
+  static constexpr size_t kMostNameBytes = size_t{1} << 14U;
+
   void set_defaults(std::string_view defaults, Sequence& sequence);
+  static InternTable<JsonText>* table_of(uint32_t field, Sequence& sequence);
   void add_names(std::string_view interned, Sequence& sequence);
   Track& track(uint64_t uuid);
   Track describe(uint64_t uuid);
@@ -66,6 +75,7 @@ class ForeignEvents {
   void end_slice(Track& track, int64_t time);
   void add_counters(Sequence const& sequence, int64_t time);
   void add_sample(Track& track, int64_t time, double value);
+  static LegacyEvent read_legacy(std::string_view bytes);
   void add_legacy(Sequence& sequence, Track& track, int64_t time);
   void add_gpu_stage(std::string_view stage, Sequence const& sequence, int64_t time);
   void write_arguments(std::string& text, std::string_view category, Sequence const& sequence,
@@ -74,6 +84,8 @@ class ForeignEvents {
                       std::optional<uint64_t> name_iid);
   void write_complete(Track const& track, int64_t begin, int64_t end, std::string_view text);
   void write_instant(Track const& track, int64_t time, std::string_view text);
+  void write_async(Track const& track, LegacyEvent const& event, int64_t time,
+                   std::string_view text);
   void close_all();
   void end_event();
   void flush();

@@ -18,6 +18,7 @@ class InternTable {
   /// memory.
   Value& operator[](uint64_t id) {
     if (id < dense_.size()) return dense_[id];
+
     constexpr uint64_t kSlack = 256;
     if (id < 2 * dense_.size() + kSlack && !sparse_.contains(id)) {
       while (dense_.size() <= id) {
@@ -28,6 +29,7 @@ class InternTable {
       }
       return dense_[id];
     }
+
     return sparse_[id];
   }
   /// Null: nothing was put there.

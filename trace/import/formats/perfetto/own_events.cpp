@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <tuple>
 #include <type_traits>
 
-#include <fmt/format.h>
-
 #include "trace/base/format.h"
 #include "trace/file/description.h"
-#include "trace/import/formats/chrome/kineto_arguments.h"
 #include "trace/import/formats/perfetto/saturating.h"
 
 namespace stepscope::import::perfetto {
@@ -21,9 +17,6 @@ namespace {
 using base::ProtobufField;
 using base::ProtobufReader;
 using model::EventKind;
-
-/// As many as a file of our own may have.
-constexpr uint32_t kMostTracks = 1U << 16U;
 
 struct Value {
   enum class Type : uint8_t { kNone, kUnsigned, kSigned, kReal, kText } type = Type::kNone;
@@ -44,21 +37,28 @@ std::optional<Enum> enumerator_of(std::string_view text) {
     }
     if (text == model::to_string(value)) return value;
   }
+
   return std::nullopt;
+}
+
+double real_number_of(Value const& value) {
+  if (value.type == Value::Type::kReal) return std::bit_cast<double>(value.bits);
+  return value.type == Value::Type::kSigned ? static_cast<double>(static_cast<int64_t>(value.bits))
+                                            : static_cast<double>(value.bits);
 }
 
 template <class Number>
 void set_number(Number& to, Value const& value) {
   if (value.type == Value::Type::kText) return;
+
   if constexpr (std::is_floating_point_v<Number>) {
-    to = value.type == Value::Type::kReal ? std::bit_cast<double>(value.bits)
-         : value.type == Value::Type::kSigned
-             ? static_cast<double>(static_cast<int64_t>(value.bits))
-             : static_cast<double>(value.bits);
+    to = real_number_of(value);
   } else {
     if (value.type == Value::Type::kReal) return;
+
     bool const is_negative =
         value.type == Value::Type::kSigned && static_cast<int64_t>(value.bits) < 0;
+
     if constexpr (std::is_signed_v<Number>) {
       auto const number = static_cast<int64_t>(value.bits);
       bool const fits =
@@ -78,6 +78,7 @@ void set_field(Row& row, int wanted, Value const& value) {
   auto const one = [&](auto const& field) {
     if (number++ != wanted) return;
     auto& member = row.*field.member;
+
     using Member = std::decay_t<decltype(member)>;
     if constexpr (std::is_enum_v<Member>) {
       if (auto const known = enumerator_of<Member>(value.text)) member = *known;
@@ -85,7 +86,12 @@ void set_field(Row& row, int wanted, Value const& value) {
       set_number(member, value);
     }
   };
+
   std::apply([&](auto const&... fields) { (one(fields), ...); }, model::detail_fields<Row>);
+}
+model::NumberType payload_type_of(Value::Type type) {
+  if (type == Value::Type::kReal) return model::NumberType::kReal;
+  return type == Value::Type::kSigned ? model::NumberType::kSigned : model::NumberType::kUnsigned;
 }
 /// The payload's type is that of its annotation.
 void set_field(model::RangeDetail& row, int wanted, Value const& value) {
@@ -95,9 +101,7 @@ void set_field(model::RangeDetail& row, int wanted, Value const& value) {
   if (wanted != kPayload) return set_field<model::RangeDetail>(row, wanted, value);
   if (value.type == Value::Type::kText || value.type == Value::Type::kNone) return;
   row.payload = value.bits;
-  row.payload_type = value.type == Value::Type::kReal     ? model::NumberType::kReal
-                     : value.type == Value::Type::kSigned ? model::NumberType::kSigned
-                                                          : model::NumberType::kUnsigned;
+  row.payload_type = payload_type_of(value.type);
 }
 
 struct Annotation {
@@ -110,6 +114,7 @@ Annotation read_annotation(std::string_view bytes) {
   ProtobufReader reader(bytes);
   ProtobufField field;
   auto const set = [&](Value::Type type) { annotation.value = {type, field.value, {}}; };
+
   while (reader.next(field)) {
     if (field.is_varint(A::kNameIid)) annotation.name = field.value;
     if (field.is_varint(A::kUnsigned)) set(Value::Type::kUnsigned);
@@ -117,6 +122,7 @@ Annotation read_annotation(std::string_view bytes) {
     if (field.number == A::kReal && field.type == base::WireType::kFixed64) set(Value::Type::kReal);
     if (field.is_bytes(A::kText)) annotation.value = {Value::Type::kText, 0, field.bytes};
   }
+
   return annotation;
 }
 
@@ -129,6 +135,7 @@ void find_fields(std::string_view name, FieldMeaning& meaning) {
       if (name == field.name) meaning.field[Table] = number;
       ++number;
     };
+
     std::apply([&](auto const&... fields) { (one(fields), ...); }, model::detail_fields<Row>);
     find_fields<Table + 1>(name, meaning);
   }
@@ -166,16 +173,14 @@ base::ByteSpan bytes_of(std::string const& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-/// 3 of "device 3" and "device 3: NVIDIA H100".
-std::optional<std::pair<int32_t, std::string>> device_of_name(std::string_view name) {
-  constexpr std::string_view kPrefix = "device ";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  int32_t id = 0;
-  auto const [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-  if (error != std::errc() || id < 0) return std::nullopt;
-  name.remove_prefix(static_cast<size_t>(end - name.data()));
-  return std::pair(id, name.starts_with(": ") ? std::string(name.substr(2)) : std::string());
+/// `category`: kind + 1, 0 = of another program; null: the trace does not name it.
+EventKind kind_of_event(uint64_t type, uint8_t const* category) {
+  if (type == EventNumber::kCounter) return EventKind::kSample;
+  if (category != nullptr && *category != 0) {
+    auto const kind = static_cast<EventKind>(*category - 1);
+    return kind == EventKind::kSample ? EventKind::kRange : kind;
+  }
+  return type == EventNumber::kInstant ? EventKind::kMark : EventKind::kRange;
 }
 
 }  // namespace
@@ -194,10 +199,12 @@ void OwnProcess::add(Packet const& packet, std::optional<int64_t> time) {
   if (!packet.stepscope.empty()) add_text(packet.stepscope);
   if (!packet.interned.empty()) add_names(packet.interned);
   if (packet.track_event.empty()) return;
+
   if (!time) {
     ++untimed_;
     return;
   }
+
   if (!are_tracks_known_) describe_tracks();
   event_.read(packet.track_event);
   add_event(event_, *time);
@@ -209,6 +216,7 @@ void OwnProcess::add_text(std::string_view message) {
   ProtobufReader reader(message);
   ProtobufField field;
   bool ends = false;
+
   while (reader.next(field)) {
     if (field.is_bytes(S::kDescriptionPiece)) description_ += field.bytes;
     if (field.is_bytes(S::kTracksPiece)) tracks_text_ += field.bytes;
@@ -217,6 +225,7 @@ void OwnProcess::add_text(std::string_view message) {
     if (field.is_varint(S::kTruncated)) was_truncated_ = field.value != 0;
   }
   if (!ends) return;
+
   file::Description described;
   if (!description_.empty() && file::decode_description(bytes_of(description_), described)) {
     has_description_ = true;
@@ -224,8 +233,10 @@ void OwnProcess::add_text(std::string_view message) {
     devices_ = std::move(described.devices);
     log_ = std::move(described.log);
   }
+
   if (!tracks_text_.empty() && !are_tracks_known_)
     file::decode_tracks(bytes_of(tracks_text_), kMostTracks, tracks_);
+
   description_.clear();
   tracks_text_.clear();
 }
@@ -234,17 +245,21 @@ void OwnProcess::add_names(std::string_view interned) {
   using I = InternedNumber;
   ProtobufReader reader(interned);
   ProtobufField field, entry;
+
   while (reader.next(field)) {
     if (field.type != base::WireType::kBytes) continue;
     uint64_t iid = 0;
     std::string_view text;
+
     ProtobufReader of_entry(field.bytes);
     while (of_entry.next(entry)) {
       if (entry.is_varint(I::kIid)) iid = entry.value;
       if (entry.is_bytes(I::kText)) text = entry.bytes;
     }
+
     if (field.number == I::kEventNames) names_[iid] = {true, builder_.intern(text)};
     if (field.number == I::kAnnotationNames) fields_[iid] = meaning_of(text);
+
     if (field.number != I::kCategories) continue;
     auto const known = std::find_if(model::kKindTable.begin(), model::kKindTable.end(),
                                     [&](auto const& kind) { return kind.name == text; });
@@ -252,64 +267,6 @@ void OwnProcess::add_names(std::string_view interned) {
                            ? 0
                            : static_cast<uint8_t>(known - model::kKindTable.begin() + 1);
   }
-}
-
-uint32_t OwnProcess::new_track(model::Track track) {
-  if (tracks_.size() >= kMostTracks) return kNoTrack;
-  tracks_.push_back(std::move(track));
-  return static_cast<uint32_t>(tracks_.size() - 1);
-}
-
-void OwnProcess::describe_tracks() {
-  are_tracks_known_ = true;
-  if (auto const tracks = index_.by_sequence.find(sequence_); tracks != index_.by_sequence.end())
-    for (uint32_t const track : tracks->second) describe_track(index_.tracks[track]);
-}
-
-/// Older exports do not number their tracks: what they are is told by where they stand.
-void OwnProcess::describe_track(TrackDescription const& described) {
-  Lane& lane = lanes_[described.uuid];
-  lane.is_known = true;
-  lane.track = kNoTrack;
-  if (described.own_track > 0 && described.own_track <= tracks_.size() && has_description_) {
-    lane.track = described.own_track - 1;
-    return;
-  }
-  bool const is_derived = described.is_counter && described.is_in_bytes &&
-                          (described.name.starts_with("memory allocated") ||
-                           described.name.starts_with("memory reserved"));
-  if (described.is_process || is_derived || has_description_) return;
-  TrackDescription const* const parent = index_.find(described.parent);
-  bool const is_in_process = parent == nullptr || parent->is_process;
-  auto const device =
-      parent == nullptr || is_in_process ? std::nullopt : device_of_name(parent->name);
-  if (!described.is_thread && !described.is_counter && is_in_process &&
-      device_of_name(described.name)) {
-    auto const [id, name] = *device_of_name(described.name);
-    model::Device of_trace;
-    of_trace.id = id;
-    of_trace.name = name;
-    devices_.push_back(std::move(of_trace));
-    return;
-  }
-  // A further lane of a track bears its name, beside it, or below it when it is a thread.
-  if (parent != nullptr && parent->is_thread && parent->name == described.name) {
-    if (Lane const* const first = lanes_.find(parent->uuid); first != nullptr && first->is_known)
-      lane.track = first->track;
-    return;
-  }
-  std::pair key(described.parent, described.name);
-  if (auto const known = named_.find(key); known != named_.end() && !described.is_thread) {
-    lane.track = known->second;
-    return;
-  }
-  model::Track track;
-  track.name = described.name;
-  track.id = described.is_thread ? described.tid : trailing_number(described.name).value_or(0);
-  if (device) track.device = device->first;
-  if (described.is_counter) track.kind = model::TrackKind::kCounter;
-  lane.track = new_track(std::move(track));
-  if (!described.is_thread && lane.track != kNoTrack) named_.emplace(std::move(key), lane.track);
 }
 
 OwnProcess::Lane& OwnProcess::lane(uint64_t uuid) {
@@ -322,6 +279,7 @@ OwnProcess::Lane& OwnProcess::lane(uint64_t uuid) {
     if (is_new) place->second = new_track(std::move(others));
     lane.track = place->second;
   }
+
   return lane;
 }
 
@@ -329,9 +287,11 @@ void OwnProcess::add_event(TrackEvent const& event, int64_t time) {
   using E = EventNumber;
   Lane& at = lane(event.track);
   if (at.track == kNoTrack) return;
+
   while (targets_.size() <= at.track) targets_.emplace_back();
   first_ = std::min(first_, time);
   last_ = std::max(last_, time);
+
   if (event.type == E::kSliceEnd) {
     if (at.open.empty()) {
       ++unopened_;
@@ -347,32 +307,27 @@ void OwnProcess::add_event(TrackEvent const& event, int64_t time) {
     add_row(at, event, time);
 }
 
+model::StringId OwnProcess::name_of(TrackEvent const& event) {
+  if (event.name_iid == 0)
+    return event.name.empty() ? model::StringId{0} : builder_.intern(event.name);
+  auto const* const known = names_.find(event.name_iid);
+  if (known != nullptr && known->first) return known->second;
+  ++unnamed_;
+  return model::StringId{0};
+}
+
 void OwnProcess::add_row(Lane& lane, TrackEvent const& event, int64_t time) {
   Target& target = targets_[lane.track];
   model::EventBatch& rows = target.rows;
-  bool const is_sample = event.type == EventNumber::kCounter;
-  uint8_t const* const category = categories_.find(event.category_iid);
-  EventKind kind = is_sample                             ? EventKind::kSample
-                   : event.type == EventNumber::kInstant ? EventKind::kMark
-                                                         : EventKind::kRange;
-  if (category != nullptr && *category != 0 && !is_sample)
-    kind = static_cast<EventKind>(*category - 1);
-  if (kind == EventKind::kSample && !is_sample) kind = EventKind::kRange;
-  model::StringId name{0};
-  if (event.name_iid != 0) {
-    auto const* const known = names_.find(event.name_iid);
-    if (known != nullptr && known->first)
-      name = known->second;
-    else
-      ++unnamed_;
-  } else if (!event.name.empty()) {
-    name = builder_.intern(event.name);
-  }
+  EventKind const kind = kind_of_event(event.type, categories_.find(event.category_iid));
+  model::StringId const name = name_of(event);
   model::DetailTable const table = model::kind_info(kind).table;
+
   target.is_of_device =
       target.is_of_device || model::is_device_op(kind) || kind == EventKind::kStreamWait;
   target.copies += kind == EventKind::kMemcpy ? 1 : 0;
   target.collectives += kind == EventKind::kCollective ? 1 : 0;
+
   uint64_t correlation = 0;
   auto const for_each_annotation = [&](auto&& set) {
     for (std::string_view const bytes : event.annotations) {
@@ -385,13 +340,16 @@ void OwnProcess::add_row(Lane& lane, TrackEvent const& event, int64_t time) {
         set(field, annotation.value);
     }
   };
+
   if (event.type == EventNumber::kSliceBegin)
     lane.open.push_back(static_cast<uint32_t>(rows.size()));
   ++events_;
+
   if (table == model::DetailTable::kNone) {
     for_each_annotation([](int, Value const&) {});
     return rows.add(kind, time, 0, name, correlation);
   }
+
   with_row_of(table, [&](auto row) {
     for_each_annotation([&](int field, Value const& value) { set_field(row, field, value); });
     if constexpr (std::is_same_v<decltype(row), model::SampleDetail>) {
@@ -411,6 +369,7 @@ void OwnProcess::close_open(int64_t time) {
       rows.dur[row] = std::max<int64_t>(0, saturated_minus(time, rows.start[row]));
     unclosed += lane.open.size();
   });
+
   if (unclosed > 0)
     log_.notes.push_back(base::count_sentence(
         unclosed, "ranges never end; they are shown until the end of the trace"));
@@ -422,66 +381,16 @@ void OwnProcess::close_open(int64_t time) {
         base::count_sentence(untimed_, "events have no time that can be read and were left out"));
   if (unnamed_ > 0)
     log_.notes.push_back(base::count_sentence(unnamed_, "events have lost their names"));
+
   log_.dropped += untimed_;
   log_.truncated = log_.truncated || was_truncated_;
-}
-
-void OwnProcess::complete_tracks() {
-  for (size_t i = 0; i < tracks_.size() && i < targets_.size() && !has_description_; ++i) {
-    Target const& target = targets_[i];
-    if (!target.is_of_device) continue;
-    model::Track& track = tracks_[i];
-    track.kind = model::TrackKind::kStream;
-    track.device = std::max(track.device, 0);
-    if (2 * target.copies > target.rows.size()) track.stream_kind = model::StreamKind::kCopy;
-    if (2 * target.collectives > target.rows.size())
-      track.stream_kind = model::StreamKind::kCommunication;
-  }
-  for (model::Track& track : tracks_) {
-    bool const has_device = std::any_of(devices_.begin(), devices_.end(),
-                                        [&](auto const& d) { return d.id == track.device; });
-    if (track.kind == model::TrackKind::kStream && !has_device && !has_description_) {
-      model::Device device;
-      device.id = track.device;
-      device.name = fmt::format("GPU {}", track.device);
-      devices_.push_back(std::move(device));
-    }
-    builder_.add_track(std::move(track));
-  }
-  while (builder_.track_count() < targets_.size()) builder_.add_track({});
-  for (model::Device& device : devices_) builder_.add_device(std::move(device));
-}
-
-/// "rank 3", "process 4100 on node-0": what older exports say for people.
-void OwnProcess::complete_info(uint32_t processes, int64_t shift_ns) {
-  if (has_description_) return;
-  info_.tool = "Stepscope (exported to Perfetto)";
-  info_.rank = -1;
-  info_.world_size = static_cast<int32_t>(processes);
-  if (int64_t const epoch = index_.clocks.epoch_ns(); epoch > 0)
-    info_.origin_epoch_ns = saturated_minus(shift_ns, saturated_minus(0, epoch));
-  auto const tracks = index_.by_sequence.find(sequence_);
-  for (uint32_t const track :
-       tracks == index_.by_sequence.end() ? std::vector<uint32_t>() : tracks->second) {
-    TrackDescription const& described = index_.tracks[track];
-    if (!described.is_process) continue;
-    if (auto const rank = trailing_number(described.name); rank && *rank >= 0 && *rank <= INT32_MAX)
-      info_.rank = static_cast<int32_t>(*rank);
-    info_.command = described.command;
-    if (described.labels.empty()) continue;
-    std::string_view const label = described.labels.front();
-    size_t const on = label.find(" on ");
-    info_.process_id = trailing_number(label.substr(0, on)).value_or(0);
-    if (on != std::string_view::npos) info_.host = label.substr(on + 4);
-  }
-  info_.world_size =
-      std::max(info_.world_size, info_.rank < INT32_MAX ? info_.rank + 1 : info_.rank);
 }
 
 model::Trace OwnProcess::finish(uint32_t processes, int64_t shift_ns) && {
   if (!are_tracks_known_) describe_tracks();
   close_open(last_);
   complete_tracks();
+
   int64_t const shift = shift_ns_.value_or(shift_ns);
   complete_info(processes, shift);
   for (size_t i = 0; i < targets_.size(); ++i) {
@@ -489,6 +398,7 @@ model::Trace OwnProcess::finish(uint32_t processes, int64_t shift_ns) && {
     for (int64_t& start : rows.start) start = saturated_minus(start, shift);
     builder_.append(model::TrackId{static_cast<uint32_t>(i)}, std::move(rows));
   }
+
   builder_.info() = std::move(info_);
   builder_.log() = std::move(log_);
   return std::move(builder_).finish();

@@ -50,12 +50,16 @@ class OwnProcess {
     std::vector<uint32_t> open;  ///< rows whose end did not come yet, the innermost last
   };
   static constexpr uint32_t kNoTrack = UINT32_MAX;
+  /// As many as a file of our own may have.
+  static constexpr uint32_t kMostTracks = 1U << 16U;
+
   void add_text(std::string_view message);
   void add_names(std::string_view interned);
   void describe_tracks();
   void describe_track(TrackDescription const& described);
   uint32_t new_track(model::Track track);
   Lane& lane(uint64_t uuid);
+  model::StringId name_of(TrackEvent const& event);
   void add_event(TrackEvent const& event, int64_t time);
   void add_row(Lane& lane, TrackEvent const& event, int64_t time);
   void close_open(int64_t time);

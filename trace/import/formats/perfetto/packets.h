@@ -1,5 +1,5 @@
-// The packets of a Perfetto trace, one after the other, those that were compressed on their own
-// unpacked.
+// Reads the packets of a Perfetto trace one after the other, and unpacks packets that the recorder
+// compressed.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +48,7 @@ PacketDamage for_each_packet(std::string_view trace, Handle&& handle) {
   auto const broken = [&](uint64_t at) {
     if (damage.broken++ == 0) damage.first_broken_at = at;
   };
+
   auto const one = [&](std::string_view bytes, uint64_t at, std::string_view& compressed) {
     base::ProtobufReader fields(bytes);
     base::ProtobufField first;
@@ -58,27 +59,33 @@ PacketDamage for_each_packet(std::string_view trace, Handle&& handle) {
       compressed = first.bytes;
       return;
     }
+
     Packet packet;
     if (!read_packet(bytes, packet)) broken(at);
     handle(packet);
   };
+
   base::ProtobufReader packets(trace);
   base::ProtobufField field;
   constexpr uint32_t kPacket = 1;
+
   for (uint64_t at = 0; packets.next(field); at = packets.offset()) {
     if (field.is_cut) {
       damage.is_cut = true;
       break;
     }
+
     if (!field.is_bytes(kPacket)) continue;
     std::string_view compressed;
     one(field.bytes, at, compressed);
     if (compressed.empty()) continue;
+
     auto const unpacked = unpacker.unpack(compressed);
     if (!unpacked) {
       broken(at);
       continue;
     }
+
     base::ProtobufReader inner(*unpacked);
     while (inner.next(field)) {
       std::string_view nested;
@@ -87,6 +94,7 @@ PacketDamage for_each_packet(std::string_view trace, Handle&& handle) {
     }
     if (inner.end() != base::ProtobufReader::End::kWhole) broken(at);
   }
+
   damage.is_cut = damage.is_cut || packets.end() == base::ProtobufReader::End::kCut;
   if (packets.end() == base::ProtobufReader::End::kBroken) broken(trace.size());
   return damage;

@@ -38,18 +38,22 @@ class PerfettoReader {
   base::Expected<std::vector<model::Trace>> read(std::optional<std::string> const& damage) {
     damage_ = for_each_packet(bytes_, [&](Packet const& packet) { index_.add(packet); });
     if (index_.events == 0) return describe_emptiness(damage);
+
     read_events(true);
     if (foreign_ && foreign_->is_unsorted()) read_events(false);
+
     if (too_many_)
       return base::fail(
           "{}: holds more than the {} events that fit into this machine's memory, cut it or use a "
           "larger machine",
           input_.name(), file::events_that_fit());
+
     std::vector<model::Trace> traces;
     uint32_t processes = 0;
     for (auto& [sequence, process] : own_) processes += process.event_count() > 0 ? 1 : 0;
     bool const has_foreign = foreign_ && (foreign_->event_count() > 0 || own_.empty());
     note_losses(own_.empty() || has_foreign ? foreign().log() : own_.begin()->second.log(), damage);
+
     int64_t const shift = index_.clocks.first_snapshot().value_or(kOldShiftNs);
     for (auto& [sequence, process] : own_)
       if (process.event_count() > 0 || own_.size() == 1)
@@ -83,6 +87,7 @@ class PerfettoReader {
       state.is_valid = false;
     }
     state.was_seen = true;
+
     if (packet.is_cleared) {
       state.is_valid = true;
       state.clock = 0;
@@ -91,14 +96,17 @@ class PerfettoReader {
     if (!packet.clock_snapshot.empty())
       clocks_.set_own_clocks(packet.clock_snapshot, packet.sequence);
     if (!packet.thread.empty()) set_reference(packet.thread, state);
+
     bool const is_event = !packet.track_event.empty() || !packet.gpu_stage.empty();
     if (is_event && !state.is_valid && (packet.flags & PacketNumber::kFlagNeedsState) != 0) {
       ++stateless_;
       return;
     }
+
     bool const says_something = is_event || !packet.interned.empty() || !packet.defaults.empty() ||
                                 !packet.stepscope.empty();
     if (!says_something && !packet.is_cleared) return;
+
     auto const time = is_event ? time_of(packet, state) : std::nullopt;
     if (index_.own.contains(packet.sequence)) {
       own_.try_emplace(packet.sequence, index_, packet.sequence).first->second.add(packet, time);
@@ -106,6 +114,7 @@ class PerfettoReader {
     } else {
       foreign().add(packet, time);
     }
+
     if (is_event)
       too_many_ = own_events_ + (foreign_ ? foreign_->event_count() : 0) > file::events_that_fit();
   }
@@ -132,10 +141,12 @@ class PerfettoReader {
     if (packet.has_timestamp)
       return clocks_.to_trace(packet.timestamp, packet.clock != 0 ? packet.clock : state.clock,
                               packet.sequence);
+
     // Traces from before 2020 tell the time in the event, in µs.
     base::ProtobufReader reader(packet.track_event);
     base::ProtobufField field;
     std::optional<int64_t> time;
+
     while (reader.next(field)) {
       if (field.is_varint(EventNumber::kAbsoluteUs)) time = from_us(field.signed_value());
       if (!field.is_varint(EventNumber::kDeltaUs)) continue;
@@ -151,6 +162,7 @@ class PerfettoReader {
     auto const note = [&](uint64_t count, std::string const& what) {
       if (count > 0) log.notes.push_back(base::count_sentence(count, what));
     };
+
     note(lost_, "times the recorder lost packets: its buffer was full, make it larger");
     note(stateless_, "events refer to names that were lost with earlier packets and were left out");
     for (auto const& [number, count] : index_.not_modelled) {
@@ -158,6 +170,7 @@ class PerfettoReader {
            fmt::format("packets hold {}, which Stepscope does not read", name_of_message(number)));
       log.unknown_events += count;
     }
+
     if (damage_.broken > 0)
       log.notes.push_back(fmt::format(
           "{} places hold no packets, the first near byte {}: what follows the last may be missing",
@@ -165,10 +178,12 @@ class PerfettoReader {
     if (damage_.is_cut)
       log.notes.emplace_back("the file ends in the middle of a packet: what came before was read");
     if (damage) log.notes.push_back(*damage);
+
     if (index_.clocks.has_unknown_clocks() || clocks_.has_unknown_clocks())
       log.notes.emplace_back(
           "events are timed by clocks that no snapshot compares: their times are taken as they "
           "are");
+
     log.truncated = log.truncated || damage_.is_cut || damage.has_value();
     log.lost_blocks += damage_.broken;
     log.dropped += lost_ + stateless_;
@@ -177,10 +192,12 @@ class PerfettoReader {
   base::Expected<std::vector<model::Trace>> describe_emptiness(
       std::optional<std::string> const& damage) {
     if (damage) return base::fail("{}: {}", input_.name(), *damage);
+
     std::string others;
     for (auto const& [number, count] : index_.not_modelled)
       others += fmt::format("{}{} packets of {}", others.empty() ? "" : ", ", count,
                             name_of_message(number));
+
     return base::fail(
         "{}: is a trace of Perfetto without track events{}, record what a program does with the "
         "category "
@@ -206,6 +223,7 @@ bool has_field_of_packet(std::string_view bytes, bool is_cut) {
   base::ProtobufReader reader(bytes);
   base::ProtobufField field;
   bool is_packet = false;
+
   while (reader.next(field)) {
     constexpr uint32_t kMostNumber = 20'000;
     if (field.number > kMostNumber) return false;
@@ -216,12 +234,14 @@ bool has_field_of_packet(std::string_view bytes, bool is_cut) {
       if (!is_number) return false;
       is_packet = true;
     }
+
     if (field.number == P::kTrackEvent || field.number == P::kInternedData ||
         field.number == P::kTrackDescriptor || field.number == P::kCompressed) {
       if (!is_message) return false;
       is_packet = true;
     }
   }
+
   return is_packet && (reader.end() == base::ProtobufReader::End::kWhole ||
                        (is_cut && reader.end() == base::ProtobufReader::End::kCut));
 }
@@ -246,11 +266,13 @@ bool is_perfetto_trace(Input const& input) {
   base::ProtobufField field;
   constexpr int kMostPackets = 64;
   bool is_known = false;
+
   for (int i = 0; i < kMostPackets && reader.next(field); ++i) {
     if (!field.is_bytes(1)) return false;
     if (field.is_cut && is_known) break;
     is_known = perfetto::has_field_of_packet(field.bytes, field.is_cut) || is_known;
   }
+
   return is_known && reader.end() != base::ProtobufReader::End::kBroken;
 }
 

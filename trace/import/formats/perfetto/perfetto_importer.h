@@ -18,9 +18,8 @@ Importer perfetto_importer();
 bool is_perfetto_trace(Input const& input);
 /// "run.pftrace", "trace.perfetto-trace"; without the suffix of what packs it.
 bool is_perfetto_name(std::string_view file_name);
-/// One trace a process of our own exports, one for all else. What is cut, damaged, lost or not
-/// modelled is said in the logs. Errors: no event of a program in it, or too many for the machine's
-/// memory.
+/// One trace a process of our own exports, one for all else. The logs name what is cut, damaged,
+/// lost or not modelled. Errors: no event of a program in it, or too many for the machine's memory.
 base::Expected<std::vector<model::Trace>> read_perfetto_trace(Input const& input);
 
 }  // namespace stepscope::import

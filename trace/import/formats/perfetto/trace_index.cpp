@@ -25,6 +25,7 @@ void read_process(std::string_view bytes, TrackDescription& track) {
   track.is_process = true;
   ProtobufReader reader(bytes);
   ProtobufField field;
+
   while (reader.next(field)) {
     if (field.is_varint(T::kProcessPid)) track.pid = static_cast<int32_t>(field.value);
     if (field.is_bytes(T::kProcessName)) track.name = text_of(field.bytes);
@@ -64,6 +65,7 @@ bool names_our_kinds(std::string_view interned) {
   ProtobufReader reader(interned);
   ProtobufField field, entry;
   size_t same = 0;
+
   while (reader.next(field) && field.is_bytes(InternedNumber::kCategories)) {
     uint64_t iid = 0;
     std::string_view name;
@@ -72,10 +74,12 @@ bool names_our_kinds(std::string_view interned) {
       if (entry.is_varint(InternedNumber::kIid)) iid = entry.value;
       if (entry.is_bytes(InternedNumber::kText)) name = entry.bytes;
     }
+
     if (same < model::kKindCount && (iid != same + 1 || name != model::kKindTable[same].name))
       return false;
     ++same;
   }
+
   return same >= kEnough;
 }
 
@@ -106,6 +110,7 @@ std::string name_of_message(uint32_t number) {
        {74, "network packets"},
        {76, "frame timelines"},
        {7, "CPU frequencies"}}};
+
   auto const found = std::find_if(kNames.begin(), kNames.end(),
                                   [&](auto const& known) { return known.first == number; });
   return found == kNames.end() ? fmt::format("messages of number {}", number)
@@ -130,6 +135,7 @@ void TraceIndex::add_track(std::string_view descriptor, uint64_t sequence) {
   ProtobufField field;
   while (reader.next(field))
     if (field.is_varint(T::kUuid)) uuid = field.value;
+
   TrackDescription& to = track(uuid, sequence);
   std::string name;
   ProtobufReader again(descriptor);
@@ -137,6 +143,7 @@ void TraceIndex::add_track(std::string_view descriptor, uint64_t sequence) {
     if (field.is_varint(T::kParent)) to.parent = field.value == uuid ? 0 : field.value;
     if (field.is_varint(T::kStepscopeTrack))
       to.own_track = static_cast<uint32_t>(std::min<uint64_t>(field.value, UINT32_MAX));
+
     if (field.type != base::WireType::kBytes) continue;
     if (field.number == T::kName || field.number == T::kStaticName ||
         field.number == T::kAtraceName)
@@ -147,13 +154,15 @@ void TraceIndex::add_track(std::string_view descriptor, uint64_t sequence) {
       read_process(field.bytes, to);
       processes[to.pid] = by_uuid[uuid];
     }
+
     if (field.number == T::kThread) read_thread(field.bytes, to);
     if (field.number == T::kCounter) read_counter(field.bytes, to);
   }
+
   if (!name.empty() && (to.name.empty() || !to.is_process)) to.name = std::move(name);
 }
 
-/// Of traces from before tracks: all events of the sequence are of this thread.
+/// Traces from before tracks: all events of the sequence are of this thread.
 void TraceIndex::add_old_thread(std::string_view thread, uint64_t sequence) {
   TrackDescription read;
   read_thread(thread, read);
@@ -171,13 +180,16 @@ void TraceIndex::add(Packet const& packet) {
     ++events;
     if (packet.interned.empty()) return;
   }
+
   if (!packet.track_descriptor.empty()) add_track(packet.track_descriptor, packet.sequence);
   if (!packet.clock_snapshot.empty()) clocks.add_snapshot(packet.clock_snapshot, packet.sequence);
   if (own.size() < kMostOwn &&
       (!packet.stepscope.empty() ||
        (!packet.interned.empty() && packet.is_cleared && names_our_kinds(packet.interned))))
     own.insert(packet.sequence);
+
   if (!packet.thread.empty()) add_old_thread(packet.thread, packet.sequence);
+
   if (!packet.process.empty()) {
     TrackDescription read;
     read_process(packet.process, read);
@@ -188,6 +200,7 @@ void TraceIndex::add(Packet const& packet) {
     to.sequence = packet.sequence;
     processes[to.pid] = by_uuid[uuid];
   }
+
   // Statistics of the recorder, its settings and marks between packets tell of nothing that the
   // program did.
   static constexpr std::array<uint32_t, 14> kSilent = {33, 35, 36, 45, 46, 47, 55,

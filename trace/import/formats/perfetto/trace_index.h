@@ -48,7 +48,7 @@ struct TraceIndex {
     auto const found = by_uuid.find(uuid);
     return found == by_uuid.end() ? nullptr : &tracks[found->second];
   }
-  /// Empty: not told.
+  /// Empty: not known.
   [[nodiscard]] std::string process_name(int64_t pid) const {
     auto const found = processes.find(pid);
     return found == processes.end() ? std::string() : tracks[found->second].name;

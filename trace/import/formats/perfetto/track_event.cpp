@@ -9,6 +9,7 @@ void TrackEvent::clear() {
   has_track = has_value = is_real = false;
   name = category = legacy = {};
   value = delta_us = absolute_us = 0;
+
   annotations.clear();
   flows.clear();
   extra_counters.clear();
@@ -38,6 +39,7 @@ bool TrackEvent::take_one(base::ProtobufField const& field) {
       if (!is_bytes) track = field.value;
       has_track = has_track || !is_bytes;
       break;
+
     case E::kNameIid:
       if (!is_bytes) name_iid = field.value;
       break;
@@ -50,12 +52,14 @@ bool TrackEvent::take_one(base::ProtobufField const& field) {
     case E::kLegacy:
       if (is_bytes) legacy = field.bytes;
       break;
+
     case E::kDeltaUs:
       if (!is_bytes) delta_us = field.signed_value();
       break;
     case E::kAbsoluteUs:
       if (!is_bytes) absolute_us = field.signed_value();
       break;
+
     case E::kCounterValue:
       if (!is_bytes) value = field.signed_value();
       has_value = has_value || !is_bytes;
@@ -81,6 +85,7 @@ void TrackEvent::take_list(base::ProtobufField const& field) {
     case E::kAnnotations:
       if (field.type == base::WireType::kBytes) annotations.push_back(field.bytes);
       break;
+
     case E::kOldFlowIds:
       for_each_number(field, false, [&](uint64_t id) { flows.push_back(id); });
       break;
@@ -88,6 +93,7 @@ void TrackEvent::take_list(base::ProtobufField const& field) {
     case E::kLastFlowIds:
       for_each_number(field, true, [&](uint64_t id) { flows.push_back(id); });
       break;
+
     case E::kExtraCounters:
       for_each_number(field, false, [&](uint64_t uuid) { extra_counters.push_back(uuid); });
       break;

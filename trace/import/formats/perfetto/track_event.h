@@ -43,16 +43,19 @@ void for_each_number(base::ProtobufField const& field, bool is_fixed, Handle&& h
     }
     return;
   }
+
   while (!rest.empty()) {
     uint64_t number = 0;
     unsigned shift = 0;
     size_t at = 0;
     constexpr unsigned kBits = 64, kBitsPerByte = 7;
+
     for (; at < rest.size() && shift < kBits; shift += kBitsPerByte) {
       auto const byte = static_cast<uint8_t>(rest[at++]);
       number |= uint64_t{byte & 0x7FU} << shift;
       if ((byte & 0x80U) == 0) break;
     }
+
     rest.remove_prefix(at);
     handle(number);
   }

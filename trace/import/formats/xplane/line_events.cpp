@@ -20,7 +20,7 @@ using model::StringId;
 struct EventStats {
   uint64_t correlation = 0;
   bool is_call = false;           ///< says what calls say: correlation or device
-  int64_t step = -1, group = -1;  ///< −1 = not said
+  int64_t step = -1, group = -1;  ///< −1 = not in the stats
   std::string_view kernel, copy, fill, hlo_op,
       allocator;  ///< stats as they stand; empty = there is none
   bool tells_of_memory = false;
@@ -36,7 +36,7 @@ struct RawEvent {
   int64_t offset_ps = 0, duration_ps = 0;
   bool is_aggregated = false;
   bool is_broken = false;
-  /// Of the stats, in the order in which they stand; more are passed over.
+  /// The event's stats, in the order in which they stand; more are passed over.
   static constexpr size_t kMostStats = 32;
   std::array<std::string_view, kMostStats> stats;
   size_t stat_count = 0;
@@ -48,6 +48,7 @@ void read_event_fields(std::string_view message, RawEvent& event) {
   event.stat_count = 0;
   ProtobufReader reader(message);
   ProtobufField field;
+
   while (reader.next(field)) {
     bool const is_varint = field.type == base::WireType::kVarint;
     switch (field.number) {
@@ -73,6 +74,7 @@ void read_event_fields(std::string_view message, RawEvent& event) {
         break;
     }
   }
+
   event.is_broken = reader.end() != ProtobufReader::End::kWhole;
 }
 
@@ -106,11 +108,13 @@ class PieceReader {
   PieceEvents read(LinePiece const& piece) {
     bool const are_rows = context_.role != LineRole::kAsyncOps && context_.role != LineRole::kSteps;
     if (are_rows) events_.rows.reserve(piece.events);
+
     // Growing by halves would write most of these twice, and they are large.
     constexpr size_t kUsualOpBytes = 48;
     if (context_.role == LineRole::kStream || context_.role == LineRole::kOps)
       std::get<model::DetailColumn<model::KernelDetail>>(events_.rows.details)
           .reserve(piece.bytes.size() / kUsualOpBytes);
+
     ProtobufReader reader(piece.bytes);
     ProtobufField field;
     RawEvent event;
@@ -119,6 +123,7 @@ class PieceReader {
       read_event_fields(field.bytes, event);
       add(event);
     }
+
     return std::move(events_);
   }
 
@@ -145,21 +150,23 @@ class PieceReader {
       ++events_.aggregated;
       return;
     }
+
     name_ = tables_.events.find(event.metadata_id);
     events_.unnamed += name_ == tables_.events.nameless() ? 1 : 0;
-    EventFacts const& facts = tables_.events.facts()[name_];
+    EventMetadata const& metadata = tables_.events.metadata()[name_];
     Times const times = times_of(event);
+
     switch (context_.role) {
       case LineRole::kThread:
-        return add_host_event(event, facts, times);
+        return add_host_event(event, metadata, times);
       case LineRole::kStream:
-        return add_stream_op(stats_of(event), facts, times);
+        return add_stream_op(stats_of(event), metadata, times);
       case LineRole::kOps:
-        return add_xla_op(facts, times);
+        return add_xla_op(metadata, times);
       case LineRole::kAsyncOps:
         return events_.async.push_back({times.start, times.end(), name_});
       case LineRole::kSteps:
-        return add_device_step(stats_of(event), facts, times);
+        return add_device_step(stats_of(event), metadata, times);
       case LineRole::kRanges:
         return events_.rows.add_range(times.start, times.dur, StringId{name_});
       case LineRole::kCounters:
@@ -169,7 +176,7 @@ class PieceReader {
         ++events_.unknown;
         return;
       case LineRole::kOverhead:
-        return add_overhead(stats_of(event), facts, times);
+        return add_overhead(stats_of(event), metadata, times);
       case LineRole::kDerived:
         return;
     }
@@ -181,12 +188,14 @@ class PieceReader {
     for (size_t i = 0; i < event.stat_count; ++i) {
       auto const id = first_id(event.stats[i]);
       KnownStat const known = id ? tables_.stats.known(*id) : KnownStat::kOther;
+
       // Whose id does not come first is read as a whole.
       if (known == KnownStat::kOther && id && !wants_number) continue;
       if (wants_number && !stats.number) stats.number = read_stat(event.stats[i]).real();
       take(event.stats[i], id ? known : tables_.stats.known(read_stat(event.stats[i]).metadata_id),
            stats);
     }
+
     return stats;
   }
 
@@ -195,6 +204,7 @@ class PieceReader {
       return read_stat(stat).integer().value_or(otherwise);
     };
     auto const count = [&] { return static_cast<uint64_t>(std::max<int64_t>(0, number_or(0))); };
+
     switch (known) {
       case KnownStat::kCorrelation:
         stats.correlation = count();
@@ -241,23 +251,24 @@ class PieceReader {
     }
   }
 
-  void add_host_event(RawEvent const& event, EventFacts const& facts, Times const& times) {
-    switch (facts.host) {
+  void add_host_event(RawEvent const& event, EventMetadata const& metadata, Times const& times) {
+    switch (metadata.host) {
       case HostMeaning::kRange:
         return add_host_range(event, times);
       case HostMeaning::kInputWait:
         return events_.rows.add(EventKind::kInputWait, times.start, times.dur, StringId{name_});
       case HostMeaning::kCall:
-        return add_call(stats_of(event), facts, times);
+        return add_call(stats_of(event), metadata, times);
       case HostMeaning::kAllocation:
       case HostMeaning::kFree:
-        return add_allocation(stats_of(event), facts.host == HostMeaning::kAllocation, times);
+        return add_allocation(stats_of(event), metadata.host == HostMeaning::kAllocation, times);
     }
   }
 
   void add_host_range(RawEvent const& event, Times const& times) {
     StringId const name{name_};
     if (event.duration_ps == 0) return events_.rows.add(EventKind::kMark, times.start, 0, name);
+
     if (event.stat_count > 0 && tables_.stats.has_step_numbers()) {
       if (int64_t const step = stats_of(event).step; step >= 0) {
         events_.has_host_steps = true;
@@ -265,27 +276,30 @@ class PieceReader {
                                 model::StepDetail{step});
       }
     }
+
     events_.rows.add_range(times.start, times.dur, name);
   }
 
-  void add_call(EventStats const& stats, EventFacts const& facts, Times const& times) {
+  void add_call(EventStats const& stats, EventMetadata const& metadata, Times const& times) {
     StringId const name{name_};
     // A function of the program may have such a name too.
-    if (!stats.is_call && facts.api == model::ApiClass::kOther)
+    if (!stats.is_call && metadata.api == model::ApiClass::kOther)
       return events_.rows.add_range(times.start, times.dur, name);
+
     if (!stats.copy.empty() && stats.correlation != 0) {
       model::CopyDetail copy = tables_.stats.copy(read_stat(stats.copy));
-      copy.direction = meaning_of_stream_op(facts.name).direction;
+      copy.direction = meaning_of_stream_op(metadata.name).direction;
       copy.peer_device = -1;  // what calls name as their destination is no device
       events_.copies.push_back({stats.correlation, copy});
     }
-    switch (facts.api) {
+
+    switch (metadata.api) {
       case model::ApiClass::kLaunch:
         return events_.rows.add(EventKind::kLaunch, times.start, times.dur, name,
                                 stats.correlation);
       case model::ApiClass::kSync: {
         model::SyncDetail detail;
-        detail.sync = facts.sync;
+        detail.sync = metadata.sync;
         return events_.rows.add(EventKind::kSync, times.start, times.dur, name, stats.correlation,
                                 detail);
       }
@@ -299,12 +313,13 @@ class PieceReader {
     }
   }
 
-  /// Of XLA's and TensorFlow's own allocator. Its "bytes_reserved" are those of its stack, not what
-  /// it holds from the system: that is not said.
+  /// A row of XLA's and TensorFlow's own allocator. Its "bytes_reserved" are those of its stack,
+  /// not what it holds from the system, which the profile does not state.
   void add_allocation(EventStats const& stats, bool allocates, Times const& times) {
     StringId const name{name_};
     auto const device = device_of_allocator(tables_.stats.text(read_stat(stats.allocator)));
     if (!device) return events_.rows.add(EventKind::kMark, times.start, 0, name);
+
     model::MemoryDetail detail;
     detail.address = stats.address;
     detail.bytes = stats.allocation_bytes;
@@ -312,42 +327,47 @@ class PieceReader {
     detail.device = *device;
     detail.op = allocates ? model::MemoryOp::kAllocate : model::MemoryOp::kFree;
     detail.memory = model::MemoryKind::kDevice;
+
     events_.rows.add(EventKind::kMemory, times.start, times.dur, name, 0, detail);
   }
 
   /// A line is the profiler's as soon as one overhead is on it, which XLA puts on the line of the
   /// stream that it is of.
-  void add_overhead(EventStats const& stats, EventFacts const& facts, Times const& times) {
+  void add_overhead(EventStats const& stats, EventMetadata const& metadata, Times const& times) {
     bool const has_details = !stats.kernel.empty() || !stats.copy.empty() || !stats.fill.empty();
     if (has_details || stats.is_whole_graph || stats.tells_of_memory)
-      return add_stream_op(stats, facts, times);
+      return add_stream_op(stats, metadata, times);
     events_.beside.add(EventKind::kOverhead, times.start, times.dur, StringId{name_});
   }
 
-  /// An op's details say more than its name. That a kernel communicates the program's operation may
-  /// say alone: XLA's own kernels for it have names like others, and RCCL's have one for all that
-  /// they do.
+  /// An op's details say more than its name. The program's operation alone may say that a kernel
+  /// communicates: XLA's own kernels for it have names like others, and RCCL's have one for all
+  /// that they do.
   [[nodiscard]] OpMeaning meaning_on_stream(EventStats const& stats,
-                                            EventFacts const& facts) const {
-    OpMeaning op = facts.op;
+                                            EventMetadata const& metadata) const {
+    OpMeaning op = metadata.op;
     if (stats.tells_of_memory) op.role = OpRole::kNoWork;
     if (!stats.copy.empty()) op.role = OpRole::kMemcpy;
     if (!stats.fill.empty()) op.role = OpRole::kMemset;
+
     bool const is_unclear =
         op.role == OpRole::kKernel ||
         (op.role == OpRole::kCollective && op.collective == model::CollectiveOp::kUnknown);
     if (!is_unclear || stats.hlo_op.empty()) return op;
+
     OpMeaning const launched_by = tables_.stats.xla_op(read_stat(stats.hlo_op));
     if (launched_by.role != OpRole::kCollective) return op;
+
     op.role = OpRole::kCollective;
     op.collective = launched_by.collective;
     return op;
   }
 
-  void add_stream_op(EventStats const& stats, EventFacts const& facts, Times const& times) {
-    OpMeaning const op = meaning_on_stream(stats, facts);
+  void add_stream_op(EventStats const& stats, EventMetadata const& metadata, Times const& times) {
+    OpMeaning const op = meaning_on_stream(stats, metadata);
     OpRole const role = op.role;
     StringId const name{name_};
+
     switch (role) {
       case OpRole::kMemcpy:
       case OpRole::kMemset: {
@@ -366,6 +386,7 @@ class PieceReader {
         return events_.rows.add(EventKind::kCollective, times.start, times.dur, name,
                                 stats.correlation, detail);
       }
+
       case OpRole::kKernel:
       case OpRole::kControlFlow:
       case OpRole::kAsync: {
@@ -376,6 +397,7 @@ class PieceReader {
         return events_.rows.add(EventKind::kKernel, times.start, times.dur, name, stats.correlation,
                                 kernel);
       }
+
       case OpRole::kNoWork:
         ++events_.unknown;
         return;
@@ -390,36 +412,39 @@ class PieceReader {
     return detail;
   }
 
-  void add_xla_op(EventFacts const& facts, Times const& times) {
+  void add_xla_op(EventMetadata const& metadata, Times const& times) {
     StringId const name{name_};
-    if (facts.op.role == OpRole::kControlFlow)
+    if (metadata.op.role == OpRole::kControlFlow)
       return events_.beside.add_range(times.start, times.dur, name);
-    if (facts.op.phase != OpPhase::kWhole)
+
+    if (metadata.op.phase != OpPhase::kWhole)
       events_.async.push_back({times.start, times.end(), name_});
-    if (facts.op.phase == OpPhase::kDone) {
+    if (metadata.op.phase == OpPhase::kDone) {
       // The core waits for what it began before.
       model::StreamWaitDetail wait;
       wait.source_device = context_.device;
       return events_.rows.add(EventKind::kStreamWait, times.start, times.dur, name, 0, wait);
     }
-    bool const is_whole = facts.op.phase == OpPhase::kWhole;
-    if (is_whole && facts.op.role == OpRole::kCollective)
+
+    bool const is_whole = metadata.op.phase == OpPhase::kWhole;
+    if (is_whole && metadata.op.role == OpRole::kCollective)
       return events_.rows.add(EventKind::kCollective, times.start, times.dur, name, 0,
-                              collective_detail(facts.op));
-    if (is_whole && facts.op.role == OpRole::kMemcpy) {
+                              collective_detail(metadata.op));
+    if (is_whole && metadata.op.role == OpRole::kMemcpy) {
       model::CopyDetail copy;
-      copy.direction = facts.op.direction;
+      copy.direction = metadata.op.direction;
       return events_.rows.add(EventKind::kMemcpy, times.start, times.dur, name, 0, copy);
     }
+
     model::KernelDetail kernel;
-    kernel.bytes = facts.bytes;
-    kernel.flops = facts.flops;
+    kernel.bytes = metadata.bytes;
+    kernel.flops = metadata.flops;
     events_.rows.add(EventKind::kKernel, times.start, times.dur, name, 0, kernel);
   }
 
-  void add_device_step(EventStats const& stats, EventFacts const& facts, Times const& times) {
+  void add_device_step(EventStats const& stats, EventMetadata const& metadata, Times const& times) {
     int64_t number = -1;
-    std::from_chars(facts.name.data(), facts.name.data() + facts.name.size(), number);
+    std::from_chars(metadata.name.data(), metadata.name.data() + metadata.name.size(), number);
     if (number < 0) number = stats.group;
     if (stats.step >= 0) number = stats.step;
     events_.steps.push_back({times.start, times.dur, name_, std::max<int64_t>(-1, number)});

@@ -17,9 +17,9 @@ enum class LineRole : uint8_t {
   kThread,    ///< of the host
   kStream,    ///< device ops, by launch
   kOps,       ///< the operations of compiled programs, one after the other
-  kAsyncOps,  ///< those that run beside them
+  kAsyncOps,  ///< operations that run in parallel with kOps
   kSteps,     ///< of a device
-  kRanges,    ///< beside a device: programs, scopes
+  kRanges,    ///< annotations of a device: programs, scopes
   kCounters,  ///< of a device
   kOverhead,  ///< of the profiler, and device ops of the stream that it is of
   kDerived    ///< says again what other lines say
@@ -33,9 +33,9 @@ struct PieceContext {
   int32_t device = -1;
 };
 
-/// Names are places in EventTable::facts(); times are trace time.
+/// Names are places in EventTable::metadata(); times are trace time.
 struct PieceEvents {
-  /// An operation that runs beside others, or its begin or end.
+  /// An operation that runs in parallel with others, or its begin or end.
   struct AsyncOp {
     int64_t start, end;
     uint32_t name;
@@ -43,7 +43,7 @@ struct PieceEvents {
   struct DeviceStep {
     int64_t start, dur;
     uint32_t name;
-    int64_t number;  ///< −1 = not said
+    int64_t number;  ///< −1 = not in the profile
   };
   /// What a call says of the copy that it enqueues.
   struct CalledCopy {

@@ -32,6 +32,7 @@ CopyDirection direction_of(std::string_view name) {
                                                    {"Peer", CopyDirection::kPeerToPeer},
                                                    {"H2H", CopyDirection::kHostToHost},
                                                    {"HtoH", CopyDirection::kHostToHost}}};
+
   auto const found = std::find_if(kParts.begin(), kParts.end(), [&](Part const& part) {
     return name.find(part.text) != std::string_view::npos;
   });
@@ -72,11 +73,11 @@ OpPhase take_phase(std::string_view& opcode) {
   return take_suffix(opcode, "-done") ? OpPhase::kDone : OpPhase::kWhole;
 }
 
-/// In how many operations one is told.
+/// Into how many operations a profile splits one.
 enum class OpPieces : uint8_t {
   kOneOrTwo,
   kTwo,           ///< in one it is the core's own work
-  kTwoPlainBegin  ///< of which the begin is not called "-start": HLO has "send" and "send-done"
+  kTwoPlainBegin  ///< the begin is not called "-start": HLO has "send" and "send-done"
 };
 
 struct KnownOp {
@@ -126,15 +127,17 @@ constexpr std::array<KnownOp, 28> kKnownOps = {{
     {"async-call", OpRole::kAsync, CollectiveOp::kUnknown, CopyDirection::kUnknown, OpPieces::kTwo},
 }};
 
-/// Of an opcode or a category.
+/// The meaning of an opcode or a category.
 std::optional<OpMeaning> known_meaning(std::string_view opcode) {
   OpMeaning meaning;
   meaning.phase = take_phase(opcode);
   auto const found = std::find_if(kKnownOps.begin(), kKnownOps.end(),
                                   [&](KnownOp const& known) { return known.opcode == opcode; });
   if (found == kKnownOps.end()) return std::nullopt;
+
   bool const is_whole = meaning.phase == OpPhase::kWhole;
   if (is_whole && found->pieces == OpPieces::kTwo) return std::nullopt;
+
   if (is_whole && found->pieces == OpPieces::kTwoPlainBegin) meaning.phase = OpPhase::kStart;
   meaning.role = found->role;
   meaning.collective = found->collective;
@@ -204,17 +207,20 @@ OpMeaning meaning_of_stream_op(std::string_view name) {
   } else {
     meaning.direction = direction_of(name);  // should a detail say that it copies
   }
+
   return meaning;
 }
 
 OpMeaning meaning_of_xla_op(std::string_view name, std::string_view category) {
   std::string_view const opcode = opcode_with_phase(name);
+
   // The category of an instruction that the name does not tell: "fusion.3" may be an "all-reduce
   // fusion". "async-start" says less than a name.
   auto const by_name = known_meaning(opcode);
   auto const by_category = known_meaning(category);
   bool const is_host_transfer = by_category && by_category->role == OpRole::kMemcpy;
   if (by_name && !is_host_transfer) return *by_name;
+
   if (!by_category) return {};
   OpMeaning meaning = *by_category;
   std::string_view rest = opcode;
@@ -249,6 +255,7 @@ model::KernelDetail parse_kernel_details(std::string_view text) {
       detail.occupancy_percent =
           static_cast<uint8_t>(std::lround(std::clamp(parse_number(value), 0.0, kWhole)));
   });
+
   return detail;
 }
 

@@ -1,5 +1,5 @@
-// What the names and texts say by which XLA's profilers describe device ops: operations of a
-// compiled program, copies and fills of CUPTI and ROCm, launch shapes.
+// Reads the names and texts by which XLA's profilers describe device ops: operations of a compiled
+// program, copies and fills of CUPTI and ROCm, launch shapes.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ enum class OpRole : uint8_t {
   kMemset,
   kCollective,
   kControlFlow,  ///< encloses the operations that it runs: a loop, a branch, a call
-  kAsync,        ///< the begin or end of something of which no more is known
+  kAsync,        ///< the begin or end of an operation that the name does not describe further
   kNoWork        ///< tells of memory, not of work
 };
 
-/// An operation that runs beside others begins and ends with two short ones.
+/// An operation that runs in parallel with others begins and ends with two short ones.
 enum class OpPhase : uint8_t { kWhole, kStart, kDone };
 
 struct OpMeaning {
@@ -34,14 +34,14 @@ struct OpMeaning {
   model::CopyDirection direction = model::CopyDirection::kUnknown;
 };
 
-/// Of what runs on a stream, by its name: "MemcpyH2D", "__amd_rocclr_copyBuffer.kd",
+/// The meaning of an op on a stream, by its name: "MemcpyH2D", "__amd_rocclr_copyBuffer.kd",
 /// "ncclDevKernel_AllReduce_Sum_f32_RING_LL".
 OpMeaning meaning_of_stream_op(std::string_view name);
 
-/// Of an operation of a compiled program: "all-gather-start.3" or "%fusion.7 = f32[8] fusion(...)",
-/// with its hlo_category, which may be empty. A collective permute is a send: every participant
-/// sends its data to one other. Of sends and receives HLO has two operations always: what is not
-/// the end is the begin.
+/// The meaning of an operation of a compiled program: "all-gather-start.3" or "%fusion.7 = f32[8]
+/// fusion(...)", with its hlo_category, which may be empty. A collective permute is a send: every
+/// participant sends its data to one other. HLO always has two operations for a send or receive: an
+/// operation that is not the end is the begin.
 OpMeaning meaning_of_xla_op(std::string_view name, std::string_view category);
 
 /// "all-gather-start.3", "%all-gather-done = ..." → "all-gather": the same for the begin and the

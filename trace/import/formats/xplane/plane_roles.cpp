@@ -41,18 +41,22 @@ std::optional<DeviceName> parse_device(std::string_view name) {
   name.remove_prefix(kDevicePrefix.size());
   size_t const colon = name.find(':');
   if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+
   DeviceName device;
   constexpr size_t kMostBytes = 64;
   device.kind = base::printable(name.substr(0, std::min(colon, kMostBytes)));
+
   // "/device:CUSTOM:Megascale Trace" is no device.
   char const* const begin = name.data() + colon + 1;
   char const* const end = name.data() + name.size();
   auto const [behind, error] = std::from_chars(begin, end, device.number);
   if (error != std::errc() || device.number < 0 || (behind != end && *behind != ' '))
     return std::nullopt;
+
   if (behind != end)
     device.part = base::printable(
         std::string_view(behind + 1, std::min(static_cast<size_t>(end - behind - 1), kMostBytes)));
+
   return device.kind == "CUSTOM" ? std::nullopt : std::optional(device);
 }
 
@@ -64,12 +68,15 @@ LineRole role_of_device_line(std::string_view name, DeviceLines lines) {
   if (name == "_counters_") return LineRole::kCounters;
   if (name == kOverheadLine) return LineRole::kOverhead;
   if (is_one_of(name, kDerivedLines)) return LineRole::kDerived;
+
   bool const is_op_line = is_one_of(name, kOpLines), is_async = name == "Async XLA Ops";
   if (lines == DeviceLines::kPrograms && is_op_line) return LineRole::kOps;
   if (lines == DeviceLines::kPrograms && is_async) return LineRole::kAsyncOps;
+
   // Beside streams these are the kernels of each operation as one.
   if (is_op_line || is_async) return LineRole::kDerived;
   if (name.starts_with(kStreamPrefix)) return LineRole::kStream;
+
   bool const is_range =
       name == "XLA Modules" || name == "Sparse Core Modules" || name == "XLA TraceMe";
   return lines == DeviceLines::kAny && !is_range ? LineRole::kStream : LineRole::kRanges;
@@ -79,6 +86,7 @@ DeviceLines lines_of(PlaneIndex const& plane) {
   auto const any = [&](auto&& is) {
     return std::any_of(plane.lines.begin(), plane.lines.end(), is);
   };
+
   if (any([](LineIndex const& line) {
         return line.name.starts_with(kStreamPrefix) || line.name == kOverheadLine;
       }))
@@ -106,6 +114,7 @@ PlanePlan plan_plane(PlaneIndex const& plane, DeviceNumbers& numbers) {
   constexpr size_t kMostLabelBytes = 128;
   plan.label = base::printable(plane.name.substr(0, kMostLabelBytes));
   plan.lines.assign(plane.lines.size(), LineRole::kThread);
+
   if (is_one_of(plane.name, kPlanesWithoutEvents)) {
     plan.role = PlaneRole::kLeftOut;
   } else if (plane.name == "Task Environment") {
@@ -124,6 +133,7 @@ PlanePlan plan_plane(PlaneIndex const& plane, DeviceNumbers& numbers) {
     for (size_t i = 0; i < plane.lines.size(); ++i)
       plan.lines[i] = role_of_device_line(plane.lines[i].name, lines);
   }
+
   return plan;
 }
 

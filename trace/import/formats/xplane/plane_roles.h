@@ -1,5 +1,5 @@
-// What the planes and lines of an XSpace are to us, by their names: which are threads, which are
-// the streams of a device, which say again what others say.
+// Finds out by their names what the planes and lines of an XSpace are: threads, streams of a
+// device, or events that other lines have already.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace stepscope::import {
 
 enum class PlaneRole : uint8_t {
   kHostThreads,   ///< threads of the process: several planes tell of the same ones, by thread id
-  kOtherThreads,  ///< lines that are nobody else's
+  kOtherThreads,  ///< lines that no other plane has
   kDevice,
   kEnvironment,  ///< when and how was recorded
   kLeftOut       ///< programs and tables, no events

@@ -10,8 +10,8 @@ namespace {
 using base::ProtobufField;
 using base::ProtobufReader;
 
-/// Of a message event_metadata or stat_metadata: the entry's value, under the key that the entry
-/// has, else under its own id.
+/// An entry of event_metadata or stat_metadata: its value, under the key that the entry has, else
+/// under its own id.
 struct MetadataEntry {
   int64_t key = 0;
   std::string_view value;
@@ -22,6 +22,7 @@ MetadataEntry read_entry(std::string_view message) {
   bool has_key = false;
   ProtobufReader reader(message);
   ProtobufField field;
+
   while (reader.next(field)) {
     if (field.is_varint(1)) {
       entry.key = field.signed_value();
@@ -31,6 +32,7 @@ MetadataEntry read_entry(std::string_view message) {
     }
   }
   if (has_key) return entry;
+
   ProtobufReader value(entry.value);
   while (value.next(field))
     if (field.is_varint(1)) entry.key = field.signed_value();
@@ -48,6 +50,7 @@ void for_each_entry(std::string_view plane, uint32_t map, Add&& add) {
 
 KnownStat known_stat_of(std::string_view name) {
   using enum KnownStat;
+
   static constexpr std::array<std::pair<std::string_view, KnownStat>, 22> kNames = {{
       {"correlation_id", kCorrelation},
       {"kernel_details", kKernelDetails},
@@ -72,6 +75,7 @@ KnownStat known_stat_of(std::string_view name) {
       {"allocation_bytes", kAllocationBytes},
       {"addr", kAddress},
   }};
+
   auto const found = std::find_if(kNames.begin(), kNames.end(),
                                   [&](auto const& known) { return known.first == name; });
   return found == kNames.end() ? kOther : found->second;
@@ -104,21 +108,23 @@ bool takes_input(std::string_view name) {
                      [&](std::string_view file) { return name.starts_with(file); });
 }
 
-void add_host_facts(EventFacts& facts) {
+void add_host_metadata(EventMetadata& metadata) {
   constexpr std::string_view kNvtx = "NVTX:";
-  if (facts.name.starts_with(kNvtx)) facts.name.remove_prefix(kNvtx.size());
-  if (facts.name == "MemoryAllocation") {
-    facts.host = HostMeaning::kAllocation;
-  } else if (facts.name == "MemoryDeallocation") {
-    facts.host = HostMeaning::kFree;
-  } else if (takes_input(facts.name)) {
-    facts.host = HostMeaning::kInputWait;
-  } else if (std::string_view const call = without_graph(facts.name); looks_like_call(call)) {
-    facts.host = HostMeaning::kCall;
-    facts.name = call;
-    std::string_view const function = model::plain_name(facts.name);
-    facts.api = model::classify(function);
-    facts.sync = model::sync_kind_of(function);
+  if (metadata.name.starts_with(kNvtx)) metadata.name.remove_prefix(kNvtx.size());
+
+  if (metadata.name == "MemoryAllocation") {
+    metadata.host = HostMeaning::kAllocation;
+  } else if (metadata.name == "MemoryDeallocation") {
+    metadata.host = HostMeaning::kFree;
+  } else if (takes_input(metadata.name)) {
+    metadata.host = HostMeaning::kInputWait;
+  } else if (std::string_view const call = without_graph(metadata.name); looks_like_call(call)) {
+    metadata.host = HostMeaning::kCall;
+    metadata.name = call;
+
+    std::string_view const function = model::plain_name(metadata.name);
+    metadata.api = model::classify(function);
+    metadata.sync = model::sync_kind_of(function);
   }
 }
 
@@ -128,9 +134,11 @@ void IdIndex::build(std::span<int64_t const> ids) {
   // Larger ids are few where ids are given out in order; any may be there where not.
   constexpr size_t kMostGaps = 8, kFewest = 1024;
   int64_t const dense_limit = static_cast<int64_t>(kMostGaps * ids.size() + kFewest);
+
   int64_t largest = -1;
   for (int64_t const id : ids)
     if (id < dense_limit) largest = std::max(largest, id);
+
   dense_.assign(static_cast<size_t>(largest + 1), kNone);
   for (uint32_t at = 0; at < ids.size(); ++at) {
     bool const is_dense = static_cast<uint64_t>(ids[at]) < dense_.size();
@@ -146,6 +154,7 @@ StatTable::StatTable(std::string_view plane) {
   std::vector<int64_t> ids;
   for_each_entry(plane, kStatMetadata, [&](std::string_view entry) { add(entry, ids); });
   index_.build(ids);
+
   constexpr int64_t kSmallIds = 4096;
   int64_t const largest = ids.empty() ? -1 : *std::max_element(ids.begin(), ids.end());
   for (int64_t id = 0; id <= std::min(largest, kSmallIds); ++id) {
@@ -158,16 +167,20 @@ void StatTable::add(std::string_view entry, std::vector<int64_t>& ids) {
   auto const [key, value] = read_entry(entry);
   Entry& stat = entries_.emplace_back();
   ids.push_back(key);
+
   ProtobufReader reader(value);
   ProtobufField field;
   while (reader.next(field))
     if (field.is_bytes(2) && !field.is_cut) stat.name = field.bytes;
+
   stat.known = known_stat_of(stat.name);
   has_step_numbers_ = has_step_numbers_ || stat.known == KnownStat::kStepNumber;
+
   // Longer ones are no such text.
   constexpr size_t kMostBytes = 512;
   if (stat.name.size() > kMostBytes) return;
   stat.xla_op = meaning_of_xla_op(stat.name, {});
+
   if (stat.name.find("grid:") != std::string_view::npos) {
     kernels_.push_back(parse_kernel_details(stat.name));
     stat.kernel = static_cast<uint32_t>(kernels_.size());
@@ -210,15 +223,16 @@ EventTable::EventTable(std::string_view plane, Vocabulary vocabulary, StatTable 
   for_each_entry(plane, kEventMetadata,
                  [&](std::string_view entry) { add(entry, vocabulary, stats, ids); });
   index_.build(ids);
-  facts_.emplace_back().name = "unnamed";
+  metadata_.emplace_back().name = "unnamed";
 }
 
 void EventTable::add(std::string_view entry, Vocabulary vocabulary, StatTable const& stats,
                      std::vector<int64_t>& ids) {
   auto const [key, value] = read_entry(entry);
-  EventFacts& facts = facts_.emplace_back();
+  EventMetadata& metadata = metadata_.emplace_back();
   ids.push_back(key);
   std::string_view name, display_name, category;
+
   ProtobufReader reader(value);
   ProtobufField field;
   while (reader.next(field)) {
@@ -229,20 +243,23 @@ void EventTable::add(std::string_view entry, Vocabulary vocabulary, StatTable co
     RawStat const stat = read_stat(field.bytes);
     KnownStat const known = stats.known(stat.metadata_id);
     if (known == KnownStat::kHloCategory) category = stats.text(stat);
-    if (known == KnownStat::kFlops) facts.flops = std::max(0.0, stat.real().value_or(0));
+    if (known == KnownStat::kFlops) metadata.flops = std::max(0.0, stat.real().value_or(0));
     if (known == KnownStat::kBytesAccessed)
-      facts.bytes = static_cast<uint64_t>(std::max<int64_t>(0, stat.integer().value_or(0)));
+      metadata.bytes = static_cast<uint64_t>(std::max<int64_t>(0, stat.integer().value_or(0)));
   }
+
   // The name of an instruction is its whole text; what people call it is the other one.
   bool const is_instruction = vocabulary == Vocabulary::kXlaOps;
-  facts.name = name.empty() || (is_instruction && !display_name.empty()) ? display_name : name;
+  metadata.name = name.empty() || (is_instruction && !display_name.empty()) ? display_name : name;
+
   if (is_instruction) {
-    facts.op = meaning_of_xla_op(facts.name, category);
-    if (facts.name.starts_with('%')) facts.name = facts.name.substr(1, facts.name.find(" = ") - 1);
+    metadata.op = meaning_of_xla_op(metadata.name, category);
+    if (metadata.name.starts_with('%'))
+      metadata.name = metadata.name.substr(1, metadata.name.find(" = ") - 1);
   } else if (vocabulary == Vocabulary::kStreamOps) {
-    facts.op = meaning_of_stream_op(facts.name);
+    metadata.op = meaning_of_stream_op(metadata.name);
   } else {
-    add_host_facts(facts);
+    add_host_metadata(metadata);
   }
 }
 

@@ -20,7 +20,7 @@ namespace stepscope::import {
 class IdIndex {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
-  /// Of equal ids the last counts, as in a map of Protocol Buffers.
+  /// The last of equal ids counts, as in a map of Protocol Buffers.
   void build(std::span<int64_t const> ids);
   [[nodiscard]] uint32_t find(int64_t id) const {
     if (static_cast<uint64_t>(id) < dense_.size()) return dense_[static_cast<size_t>(id)];
@@ -70,7 +70,7 @@ class StatTable {
     OpMeaning xla_op;               ///< of the operation that the text names
   };
 
-  /// Of a plane's message.
+  /// Reads a plane's message.
   explicit StatTable(std::string_view plane);
   [[nodiscard]] Entry const* find(int64_t id) const {
     uint32_t const at = index_.find(id);
@@ -106,7 +106,7 @@ enum class Vocabulary : uint8_t { kHost, kStreamOps, kXlaOps };
 
 enum class HostMeaning : uint8_t { kRange, kCall, kInputWait, kAllocation, kFree };
 
-struct EventFacts {
+struct EventMetadata {
   std::string_view name;  ///< as it is shown
   uint64_t bytes = 0;     ///< of an operation of a compiled program, 0 = unknown; as the next
   double flops = 0;
@@ -118,26 +118,26 @@ struct EventFacts {
 
 class EventTable {
  public:
-  /// Of a plane's message.
+  /// Reads a plane's message.
   EventTable(std::string_view plane, Vocabulary vocabulary, StatTable const& stats);
-  /// Place of an id in facts(); that of a name for all others when there is none.
+  /// Place of an id in metadata(); that of a name for all others when there is none.
   [[nodiscard]] uint32_t find(int64_t id) const {
     uint32_t const at = index_.find(id);
     return at == IdIndex::kNone ? nameless() : at;
   }
-  [[nodiscard]] uint32_t nameless() const { return static_cast<uint32_t>(facts_.size() - 1); }
-  [[nodiscard]] std::vector<EventFacts> const& facts() const { return facts_; }
+  [[nodiscard]] uint32_t nameless() const { return static_cast<uint32_t>(metadata_.size() - 1); }
+  [[nodiscard]] std::vector<EventMetadata> const& metadata() const { return metadata_; }
   [[nodiscard]] uint64_t doubled() const { return index_.doubled(); }
 
  private:
   void add(std::string_view entry, Vocabulary vocabulary, StatTable const& stats,
            std::vector<int64_t>& ids);
 
-  std::vector<EventFacts> facts_;
+  std::vector<EventMetadata> metadata_;
   IdIndex index_;
 };
 
-/// What is known of a plane beside its events.
+/// The tables that the events of a plane refer to.
 struct PlaneTables {
   PlaneTables(std::string_view plane, Vocabulary vocabulary)
       : stats(plane), events(plane, vocabulary, stats) {}

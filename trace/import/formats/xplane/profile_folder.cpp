@@ -40,6 +40,7 @@ void drop_copies_for_browsers(std::vector<std::string>& files) {
     if (auto const stem = without_ending(file, {".xplane.pb", ".xplane.pb.gz", ".xplane.pb.zst"}))
       profiles.insert(*stem);
   if (profiles.empty()) return;
+
   std::erase_if(files, [&](std::string const& file) {
     auto const stem = without_ending(file, {".trace.json.gz", ".trace.json"});
     return (stem && profiles.contains(*stem)) ||

@@ -11,8 +11,8 @@ namespace stepscope::import {
 /// The last profile in a folder for logs; nothing when it holds none.
 std::optional<std::string> newest_profile(std::string const& folder);
 
-/// Takes out of the files of a folder what tells of the same profile again, for browsers:
-/// "host.trace.json.gz" beside "host.xplane.pb", which is not cut to some number of events, and
+/// Removes copies of the same profile for browsers from the files of a folder. They are
+/// "host.trace.json.gz" next to "host.xplane.pb", which is not cut to some number of events, and
 /// "perfetto_trace.json.gz".
 void drop_copies_for_browsers(std::vector<std::string>& files);
 

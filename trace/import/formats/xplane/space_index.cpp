@@ -26,12 +26,14 @@ class SpaceIndexer {
   SpaceIndex index(std::string_view bytes) {
     ProtobufReader reader(bytes);
     ProtobufField field;
+
     while (reader.next(field)) {
       if (field.is_bytes(1)) add_plane(field);
       if (field.is_bytes(2)) add_message(space_.errors, field);
       if (field.is_bytes(3)) add_message(space_.warnings, field);
       if (field.is_bytes(4)) add_message(space_.hosts, field);
     }
+
     space_.is_cut = reader.end() == ProtobufReader::End::kCut;
     space_.broken += is_broken_end(reader, true) ? 1 : 0;
     read_lines();
@@ -65,6 +67,7 @@ class SpaceIndexer {
       ++space_.left_out;
       return;
     }
+
     PlaneIndex& plane = space_.planes.emplace_back();
     plane.bytes = message.bytes;
     ProtobufReader reader(plane.bytes);
@@ -73,6 +76,7 @@ class SpaceIndexer {
       if (field.is_bytes(2) && !field.is_cut) plane.name = field.bytes;
       if (field.is_bytes(3)) add_line(plane, field);
     }
+
     space_.broken += is_broken_end(reader, message.is_cut) ? 1 : 0;
   }
 
@@ -105,12 +109,14 @@ class SpaceIndexer {
     size_t piece_begin = 0, piece_end = 0;  // of events, from the first to behind the last
     size_t field_begin = 0;
     uint32_t piece_events = 0;
+
     auto const end_piece = [&] {
       if (piece_end > piece_begin)
         line.pieces.push_back({bytes.substr(piece_begin, piece_end - piece_begin), piece_events});
       piece_begin = piece_end;
       piece_events = 0;
     };
+
     for (; reader.next(field); field_begin = reader.offset()) {
       if (field.is_bytes(4) && !field.is_cut) {
         if (piece_end == piece_begin) piece_begin = field_begin;
@@ -144,6 +150,7 @@ bool looks_like_plane(std::string_view bytes) {
   ProtobufReader reader(bytes);
   ProtobufField field;
   bool has_name = false;
+
   while (reader.next(field)) {
     constexpr uint32_t kLastField = 6;
     if (field.number > kLastField) return false;
@@ -153,6 +160,7 @@ bool looks_like_plane(std::string_view bytes) {
         !field.bytes.empty() && std::all_of(field.bytes.begin(), field.bytes.end(), is_name_byte);
     if (!has_name) return false;
   }
+
   return has_name && reader.end() != ProtobufReader::End::kBroken;
 }
 
@@ -166,6 +174,7 @@ bool looks_like_space(std::string_view head) {
   ProtobufReader reader(head);
   ProtobufField field;
   bool has_plane = false;
+
   while (reader.next(field)) {
     constexpr uint32_t kLastField = 4;
     if (field.type != WireType::kBytes || field.number > kLastField) return false;
@@ -174,6 +183,7 @@ bool looks_like_space(std::string_view head) {
     if (!field.bytes.empty() && !looks_like_plane(field.bytes)) return false;
     has_plane = has_plane || !field.bytes.empty();
   }
+
   return has_plane && reader.end() != ProtobufReader::End::kBroken;
 }
 

@@ -1,5 +1,5 @@
-// What an XSpace says beside its events: devices, host, rank, when it was recorded, what went wrong
-// then.
+// What an XSpace holds besides its events: devices, host, rank, when it was recorded, what went
+// wrong then.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -15,7 +15,7 @@
 namespace stepscope::import {
 namespace {
 
-constexpr size_t kMostSaidBytes = 1024;
+constexpr size_t kMostProgramTextBytes = 1024;
 
 /// Calls take(name, stat) for the stats of a plane itself.
 template <class Take>
@@ -30,9 +30,11 @@ void for_each_plane_stat(PlaneIndex const& plane, StatTable const& table, Take&&
   }
 }
 
-std::string said(std::string_view text) { return base::printable(text.substr(0, kMostSaidBytes)); }
+std::string program_text(std::string_view text) {
+  return base::printable(text.substr(0, kMostProgramTextBytes));
+}
 
-/// What a device's plane says of it.
+/// A device as its plane describes it.
 struct DeviceStats {
   model::Device device;
   std::string vendor;
@@ -44,13 +46,14 @@ DeviceStats read_device_stats(PlaneIndex const& plane, PlannedPlane const& plann
   DeviceStats result;
   StatTable const& table = planned.tables->stats;
   result.device.id = planned.plan.device;
+
   for_each_plane_stat(plane, table, [&](std::string_view name, RawStat const& stat) {
     int64_t const count = std::max<int64_t>(0, stat.integer().value_or(0));
     double const number = std::max(0.0, stat.real().value_or(0));
     constexpr double kTera = 1e12, kGiga = 1e9;
     if (name == "gpu_device_name" || name == "device_type_string")
-      result.device.name = said(table.text(stat));
-    if (name == "device_vendor") result.vendor = said(table.text(stat));
+      result.device.name = program_text(table.text(stat));
+    if (name == "device_vendor") result.vendor = program_text(table.text(stat));
     if (name == "memory_size") result.device.capacity_bytes = static_cast<uint64_t>(count);
     if (name == "core_count")
       result.device.threads = static_cast<uint32_t>(std::min<int64_t>(count, UINT32_MAX));
@@ -61,6 +64,7 @@ DeviceStats read_device_stats(PlaneIndex const& plane, PlannedPlane const& plann
     if (name == "compute_cap_major") result.capability_major = count;
     if (name == "compute_cap_minor") result.capability_minor = count;
   });
+
   return result;
 }
 
@@ -87,32 +91,38 @@ std::optional<int32_t> worker_of_host(std::string_view host) {
 
 }  // namespace
 
-/// Those that did something.
+/// Adds the devices that did something.
 void SpaceTrace::add_devices() {
   std::set<int32_t> used;
   for (SpaceTrack const& merged : tracks_)
     if (merged.track.kind == model::TrackKind::kStream) used.insert(merged.track.device);
+
   for (size_t i = 0; i < planes_.size(); ++i) {
     PlanePlan const& plan = planes_[i].plan;
     if (plan.role != PlaneRole::kDevice || !plan.part.empty() || !used.contains(plan.device))
       continue;
+
     DeviceStats stats = read_device_stats(index_.planes[i], planes_[i]);
     if (stats.device.name.empty())
       stats.device.name = stats.vendor + (stats.vendor.empty() ? "" : " ") + plan.label;
+
     auto& facts = builder_.info().facts;
     auto const fact = [&](char const* name, std::string value) {
       bool const is_known = std::any_of(facts.begin(), facts.end(),
                                         [&](auto const& known) { return known.first == name; });
       if (!is_known) facts.emplace_back(name, std::move(value));
     };
+
     if (stats.capability_major >= 0)
       fact("compute capability",
            fmt::format("{}.{}", stats.capability_major, stats.capability_minor));
     if (stats.bytes_per_second > 0)
       fact("memory bandwidth", base::format_bandwidth(stats.bytes_per_second));
+
     used.erase(plan.device);  // of several planes the first describes it
     builder_.add_device(std::move(stats.device));
   }
+
   for (int32_t const id : used) {
     model::Device device;
     device.id = id;
@@ -123,21 +133,25 @@ void SpaceTrace::add_devices() {
 
 void SpaceTrace::add_environment(int64_t origin_ns) {
   model::TraceInfo& info = builder_.info();
+
   int64_t begin = 0;
   for (size_t i = 0; i < planes_.size(); ++i) {
     if (planes_[i].plan.role != PlaneRole::kEnvironment) continue;
     StatTable const& table = planes_[i].tables->stats;
+
     for_each_plane_stat(index_.planes[i], table, [&](std::string_view name, RawStat const& stat) {
       if (name == "profile_start_time") begin = stat.integer().value_or(0);
       constexpr std::array<std::string_view, 5> kFacts = {"cuda_version", "libtpu_version",
                                                           "cuda_runtime_version",
                                                           "cuda_driver_version", "profile_options"};
+
       if (std::find(kFacts.begin(), kFacts.end(), name) == kFacts.end()) return;
       auto const number = stat.integer();
       info.facts.emplace_back(std::string(name),
-                              number ? std::to_string(*number) : said(table.text(stat)));
+                              number ? std::to_string(*number) : program_text(table.text(stat)));
     });
   }
+
   // Lines are on the epoch's clock, or on one that begins with the profile.
   info.origin_epoch_ns = origin_ns > 0 ? origin_ns : begin;
 }
@@ -145,12 +159,15 @@ void SpaceTrace::add_environment(int64_t origin_ns) {
 void SpaceTrace::add_info(std::string const& file) {
   model::TraceInfo& info = builder_.info();
   info.tool = "XLA profiler (XPlane)";
-  info.host = index_.hosts.empty() || index_.hosts.front().empty() ? host_of_file(file)
-                                                                   : said(index_.hosts.front());
+  info.host = index_.hosts.empty() || index_.hosts.front().empty()
+                  ? host_of_file(file)
+                  : program_text(index_.hosts.front());
+
   auto rank = rank_of_name(file);
   if (!rank) rank = worker_of_host(host_of_file(file));
   if (!rank) rank = worker_of_host(info.host);
   info.rank = rank.value_or(-1);
+
   if (derived_ > 0)
     info.facts.emplace_back("events left out that are made from others",
                             base::format_count(derived_));
@@ -169,10 +186,12 @@ void SpaceTrace::note_losses() {
     to.notes.emplace_back(
         "the file ends in the middle of a message: what is whole before was read");
   }
+
   uint64_t doubled = 0;
   for (PlannedPlane const& plane : planes_)
     if (plane.tables != nullptr)
       doubled += plane.tables->stats.doubled() + plane.tables->events.doubled();
+
   note(index_.broken + broken_, "messages are damaged: of each what can be read was read");
   note(index_.left_out,
        "planes, lines or messages are more than any profile has and were left out");
@@ -182,12 +201,14 @@ void SpaceTrace::note_losses() {
   note(whole_graphs_,
        "launches of CUDA graphs were recorded whole: their kernels, and communication among them, "
        "are not told apart; record without gpu_enable_cupti_activity_graph_trace");
+
   note(folded_tracks_,
        "times a track was one more than are shown: its events are on one track, called others");
+
   to.dropped += index_.broken + broken_ + index_.left_out;
   for (auto const* const messages : {&index_.errors, &index_.warnings})
     for (std::string_view const message : *messages)
-      to.notes.push_back(fmt::format("the profiler said: {}", said(message)));
+      to.notes.push_back(fmt::format("the profiler said: {}", program_text(message)));
 }
 
 }  // namespace stepscope::import

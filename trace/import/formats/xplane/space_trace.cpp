@@ -50,7 +50,7 @@ SpaceTrace::SpaceTrace(SpaceIndex const& index, std::vector<PlannedPlane> const&
     : index_(index), planes_(planes), names_(planes.size()) {
   for (size_t i = 0; i < planes.size(); ++i) {
     if (planes[i].tables == nullptr) continue;
-    names_[i].resize(planes[i].tables->events.facts().size());
+    names_[i].resize(planes[i].tables->events.metadata().size());
     for (size_t line = 0; line < planes[i].plan.lines.size(); ++line)
       if (planes[i].plan.lines[line] == LineRole::kDerived)
         derived_ += index.planes[i].lines[line].events;
@@ -63,6 +63,7 @@ SpaceTrace::SpaceTrack& SpaceTrace::track(TrackKey key, model::Track track) {
     key = {TrackKey::Sort::kOthers, static_cast<int64_t>(track.kind), 0};
     track = {track.kind, "others", -1, -1, model::StreamKind::kCompute, 0};
   }
+
   auto const [place, is_new] = numbers_.try_emplace(key, tracks_.size());
   if (is_new) {
     if (track.kind == model::TrackKind::kStream && track.id < 0)
@@ -72,6 +73,7 @@ SpaceTrace::SpaceTrack& SpaceTrace::track(TrackKey key, model::Track track) {
              known.name.starts_with(kNumberedThread) && !track.name.starts_with(kNumberedThread)) {
     known.name = std::move(track.name);
   }
+
   return tracks_[place->second];
 }
 
@@ -86,10 +88,10 @@ SpaceTrace::SpaceTrack& SpaceTrace::track_of_line(DecodedPiece const& piece) {
   PlanePlan const& plan = planes_[piece.plane].plan;
   LineIndex const& line = index_.planes[piece.plane].lines[piece.line];
   std::string const name = shown(line.shown_name(), kMostTrackNameBytes);
+
   switch (plan.lines[piece.line]) {
     case LineRole::kStream:
-    case LineRole::kOverhead: {  // of which the ops of a stream are left: its number is the line's
-                                 // id
+    case LineRole::kOverhead: {  // only the ops of a stream are left: its number is the line's id
       bool const is_overhead = plan.lines[piece.line] == LineRole::kOverhead;
       auto const number = is_overhead ? std::optional(line.id) : stream_number(line.name);
       model::Track stream{model::TrackKind::kStream,   name, number.value_or(line.id), plan.device,
@@ -109,6 +111,7 @@ SpaceTrace::SpaceTrack& SpaceTrace::track_of_line(DecodedPiece const& piece) {
     default:
       break;
   }
+
   if (plan.role == PlaneRole::kHostThreads)
     return track({Sort::kHostThread, 0, line.id}, thread_track(thread_name(line), line.id));
   return track({Sort::kPlaneThread, piece.plane, line.id},
@@ -118,7 +121,7 @@ SpaceTrace::SpaceTrack& SpaceTrace::track_of_line(DecodedPiece const& piece) {
 StringId SpaceTrace::name_of(uint32_t plane, uint32_t name) {
   StringId& id = names_[plane][name];
   if (id.valid()) return id;
-  std::string_view const text = planes_[plane].tables->events.facts()[name].name;
+  std::string_view const text = planes_[plane].tables->events.metadata()[name].name;
   cut_names_ += text.size() > kMostNameBytes ? 1 : 0;
   id = builder_.intern(shown(text, kMostNameBytes));
   return id;
@@ -130,11 +133,13 @@ void SpaceTrace::append(SpaceTrack& track, uint32_t plane, EventBatch rows) {
     StringId const known = ids[name.value];
     name = known.valid() ? known : name_of(plane, name.value);
   }
+
   track.copies +=
       static_cast<uint64_t>(std::count(rows.kind.begin(), rows.kind.end(), EventKind::kMemcpy));
   track.collectives +=
       static_cast<uint64_t>(std::count(rows.kind.begin(), rows.kind.end(), EventKind::kCollective));
   track.events += rows.size();
+
   if (!called_copies_.empty() && track.copies > 0) complete_copies(rows);
   builder_.append(track.id, std::move(rows));
 }
@@ -142,12 +147,14 @@ void SpaceTrace::append(SpaceTrack& track, uint32_t plane, EventBatch rows) {
 /// Where a device's profiler does not say what a copy copies, the call that enqueued it may.
 void SpaceTrace::complete_copies(EventBatch& rows) const {
   auto& details = std::get<model::DetailColumn<model::CopyDetail>>(rows.details);
+
   size_t next = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (kind_info(rows.kind[i]).table != model::DetailTable::kCopies) continue;
     model::CopyDetail& detail = details[next++];
     bool const is_complete = detail.direction != model::CopyDirection::kUnknown && detail.bytes > 0;
     if (is_complete || rows.kind[i] != EventKind::kMemcpy || rows.correlation[i] == 0) continue;
+
     auto const called = called_copies_.find(rows.correlation[i]);
     if (called == called_copies_.end()) continue;
     if (detail.direction == model::CopyDirection::kUnknown)
@@ -162,6 +169,7 @@ void SpaceTrace::add(std::vector<DecodedPiece> pieces) {
     for (PieceEvents::CalledCopy const& copy : piece.events.copies)
       called_copies_.emplace(copy.correlation, copy.detail);
   }
+
   for (DecodedPiece& piece : pieces) add_piece(piece);
   for (uint32_t plane = 0; plane < planes_.size(); ++plane) {
     add_async_ops(plane);
@@ -179,6 +187,7 @@ void SpaceTrace::add_piece(DecodedPiece& piece) {
   auto const extend = [](auto& to, auto const& from) {
     to.insert(to.end(), from.begin(), from.end());
   };
+
   switch (planes_[piece.plane].plan.lines[piece.line]) {
     case LineRole::kDerived:
       return;
@@ -208,6 +217,7 @@ void SpaceTrace::add_piece(DecodedPiece& piece) {
     default:
       break;
   }
+
   append(track_of_line(piece), piece.plane, std::move(events.rows));
 }
 
@@ -216,8 +226,9 @@ void SpaceTrace::add_samples(uint32_t plane, EventBatch const& rows) {
   auto const& details = std::get<model::DetailColumn<model::SampleDetail>>(rows.details);
   for (size_t i = 0; i < rows.size(); ++i) {
     StringId const name = name_of(plane, rows.name[i].value);
-    std::string const text =
-        shown(planes_[plane].tables->events.facts()[rows.name[i].value].name, kMostTrackNameBytes);
+
+    std::string const text = shown(
+        planes_[plane].tables->events.metadata()[rows.name[i].value].name, kMostTrackNameBytes);
     SpaceTrack& counter = track({TrackKey::Sort::kCounter, plane, rows.name[i].value},
                                 {model::TrackKind::kCounter, text, 0, planes_[plane].plan.device,
                                  model::StreamKind::kCompute, 0});
@@ -231,24 +242,27 @@ void SpaceTrace::add_async_ops(uint32_t plane) {
   auto const in_parts = async_parts_.find(plane);
   bool const has_line = on_line != async_lines_.end() && !on_line->second.empty();
   if (!has_line && in_parts == async_parts_.end()) return;
-  std::vector<EventFacts> const& facts = planes_[plane].tables->events.facts();
+
+  std::vector<EventMetadata> const& metadata = planes_[plane].tables->events.metadata();
   PlanePlan const& plan = planes_[plane].plan;
   std::string const name = plan.part.empty() ? "Async XLA Ops" : plan.part + " Async XLA Ops";
   std::vector<AsyncOp> beside = has_line ? on_line->second : in_parts->second;
-  if (has_line && in_parts != async_parts_.end()) add_transfers(beside, in_parts->second, facts);
-  std::vector<AsyncOp> const ops = pair_async_ops(std::move(beside), facts);
+  if (has_line && in_parts != async_parts_.end()) add_transfers(beside, in_parts->second, metadata);
+  std::vector<AsyncOp> const ops = pair_async_ops(std::move(beside), metadata);
+
   EventBatch ranges;
   std::vector<EventBatch> lanes;
   std::vector<int64_t> lane_ends;
   for (AsyncOp const& op : ops) {
-    OpMeaning const& meaning = facts[op.name].op;
+    OpMeaning const& meaning = metadata[op.name].op;
     bool const is_work = meaning.role == OpRole::kCollective || meaning.role == OpRole::kMemcpy;
     int64_t const dur = saturated_difference(op.end, op.start);
     if (!is_work) {
-      // Of what else runs beside the core it is not known what it keeps busy.
+      // It is not known what other operations next to the core keep busy.
       ranges.add_range(op.start, dur, StringId{op.name});
       continue;
     }
+
     size_t const lane = free_lane(lane_ends, op);
     if (lane == lanes.size()) lanes.emplace_back();
     if (meaning.role == OpRole::kMemcpy) {
@@ -261,6 +275,7 @@ void SpaceTrace::add_async_ops(uint32_t plane) {
       lanes[lane].add(EventKind::kCollective, op.start, dur, StringId{op.name}, 0, detail);
     }
   }
+
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
     std::string const lane_name = lane == 0 ? name : fmt::format("{} {}", name, lane + 1);
     SpaceTrack& to = track(
@@ -268,6 +283,7 @@ void SpaceTrace::add_async_ops(uint32_t plane) {
         {model::TrackKind::kStream, lane_name, -1, plan.device, model::StreamKind::kCompute, 0});
     append(to, plane, std::move(lanes[lane]));
   }
+
   if (!ranges.empty())
     append(track({TrackKey::Sort::kRanges, plane, INT64_MIN}, beside_device(plane, name)), plane,
            std::move(ranges));
@@ -283,6 +299,7 @@ void SpaceTrace::add_device_steps(uint32_t plane) {
   auto& steps = found->second;
   std::stable_sort(steps.begin(), steps.end(),
                    [](auto const& a, auto const& b) { return a.start < b.start; });
+
   EventBatch rows;
   for (size_t i = 0; i < steps.size(); ++i) {
     StringId const name{steps[i].name};
@@ -293,12 +310,14 @@ void SpaceTrace::add_device_steps(uint32_t plane) {
       rows.add_range(steps[i].start, steps[i].dur, name);
     }
   }
+
   append(track({TrackKey::Sort::kSteps, plane, 0}, beside_device(plane, "Steps")), plane,
          std::move(rows));
 }
 
 void SpaceTrace::name_tracks() {
   std::map<std::string, int> seen;
+
   for (SpaceTrack& merged : tracks_) {
     model::Track& track = merged.track;
     if (track.kind == model::TrackKind::kStream) {

@@ -35,6 +35,7 @@ struct RawStat {
       if (error == std::errc() && end == value.bytes.data() + value.bytes.size()) return number;
       return std::nullopt;
     }
+
     constexpr double kMost = 9e18;
     if (type == Type::kReal && std::fabs(value.real_value()) < kMost)
       return static_cast<int64_t>(value.real_value());
@@ -50,7 +51,7 @@ struct RawStat {
   }
 };
 
-/// What of it can be read.
+/// The fields of a stat that can be read; others keep their defaults.
 inline RawStat read_stat(std::string_view message) {
   RawStat stat;
   base::ProtobufReader reader(message);
@@ -62,17 +63,19 @@ inline RawStat read_stat(std::string_view message) {
       stat.metadata_id = field.signed_value();
       continue;
     }
+
     constexpr uint32_t kFirst = 2, kLast = 7;
     if (field.number < kFirst || field.number > kLast || field.is_cut) continue;
     auto const type = static_cast<Type>(field.number);
+
     bool const is_bytes = type == Type::kText || type == Type::kBytes;
-    if (field.type != (type == Type::kReal ? WireType::kFixed64
-                       : is_bytes          ? WireType::kBytes
-                                           : WireType::kVarint))
-      continue;
+    WireType const expected = is_bytes ? WireType::kBytes : WireType::kVarint;
+    if (field.type != (type == Type::kReal ? WireType::kFixed64 : expected)) continue;
+
     stat.type = type;
     stat.value = field;
   }
+
   return stat;
 }
 

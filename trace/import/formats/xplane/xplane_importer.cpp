@@ -15,7 +15,7 @@
 namespace stepscope::import {
 namespace {
 
-/// Long against what a piece costs beside its events, short against what a core has to do.
+/// Long against the fixed cost of a piece, short against the work of a core.
 constexpr size_t kPieceBytes = size_t{1} << 19U;
 /// Protocol Buffers have no messages of 2 GiB.
 constexpr size_t kMostUnpackedBytes = size_t{1} << 31U;
@@ -33,6 +33,7 @@ std::string unpack(Input const& input, std::optional<std::string>& damage) {
     bytes.resize(std::max(kFirstBytes, 2 * bytes.size()));
     size += stream->read(std::span(bytes).subspan(size));
   } while (size == bytes.size() && size < kMostUnpackedBytes);
+
   bytes.resize(size);
   damage = stream->damage();
   return bytes;
@@ -72,6 +73,7 @@ struct PieceToRead {
 std::vector<PieceToRead> pieces_of(SpaceIndex const& index,
                                    std::vector<PlannedPlane> const& planes) {
   std::vector<PieceToRead> pieces;
+
   for (uint32_t plane = 0; plane < planes.size(); ++plane) {
     if (planes[plane].tables == nullptr) continue;
     for (uint32_t line = 0; line < index.planes[plane].lines.size(); ++line) {
@@ -80,21 +82,25 @@ std::vector<PieceToRead> pieces_of(SpaceIndex const& index,
         pieces.push_back({plane, line, piece});
     }
   }
+
   return pieces;
 }
 
 std::vector<DecodedPiece> decode(SpaceIndex const& index, std::vector<PlannedPlane> const& planes,
                                  int64_t origin_ns) {
   std::vector<PieceToRead> const pieces = pieces_of(index, planes);
+
   std::vector<DecodedPiece> decoded(pieces.size());
   tbb::parallel_for(size_t{0}, pieces.size(), [&](size_t i) {
     auto const [plane, line, piece] = pieces[i];
+
     PieceContext context;
     context.role = planes[plane].plan.lines[line];
     context.tables = planes[plane].tables.get();
     context.begin_ns =
         saturated_difference(index.planes[plane].lines[line].timestamp_ns, origin_ns);
     context.device = planes[plane].plan.device;
+
     decoded[i] = {plane, line, read_piece(piece, context)};
   });
   return decoded;
@@ -129,6 +135,7 @@ base::Expected<model::Trace> read_xplane(Input const& input, size_t piece_bytes)
     unpacked = unpack(input, damage);
     plain = unpacked;
   }
+
   SpaceIndex const index = index_space(*plain, piece_bytes);
   if (index.events > file::events_that_fit()) {
     return base::fail(
@@ -143,6 +150,7 @@ base::Expected<model::Trace> read_xplane(Input const& input, size_t piece_bytes)
                      "{}: is an XLA profile without events, record again while the program works",
                      input.name());
   }
+
   std::vector<PlannedPlane> const planes = plan_planes(index);
   int64_t const origin_ns = origin_of(index);
   SpaceTrace trace(index, planes);
@@ -150,6 +158,7 @@ base::Expected<model::Trace> read_xplane(Input const& input, size_t piece_bytes)
     trace.log().truncated = true;
     trace.log().notes.push_back(*damage);
   }
+
   trace.add(decode(index, planes, origin_ns));
   return std::move(trace).finish(origin_ns, input.name());
 }

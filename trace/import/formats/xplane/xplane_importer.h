@@ -14,8 +14,8 @@ struct Importer;
 
 Importer xplane_importer();
 bool is_xplane(Input const& input);
-/// What is cut off or damaged is said in the log, the rest is read. Errors: no events, or too many
-/// for the machine's memory.
+/// The log names what is cut off or damaged; the rest is read. Errors: no events, or too many for
+/// the machine's memory.
 base::Expected<model::Trace> read_xplane(Input const& input);
 /// The same in pieces of about `piece_bytes`, which change nothing but the time that it takes.
 base::Expected<model::Trace> read_xplane(Input const& input, size_t piece_bytes);

@@ -22,7 +22,7 @@ constexpr uint64_t kFewPages = 100'000;
 constexpr uint64_t kOperationsARow = 100;
 constexpr uint64_t kFewOperations = 20'000'000;
 constexpr int kOperationsBetweenChecks = 100'000;
-/// Of one value; the output of a program can be a text.
+/// The longest value; the output of a program can be a text.
 constexpr int kMostValueBytes = 1 << 26;
 
 int is_endless(void* left) {
@@ -52,10 +52,12 @@ bool make_safe(sqlite3* connection) {
         std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0), std::pair(SQLITE_DBCONFIG_ENABLE_VIEW, 0),
         std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)})
     if (sqlite3_db_config(connection, option, value, nullptr) != SQLITE_OK) return false;
+
   sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, kMostValueBytes);
   sqlite3_limit(connection, SQLITE_LIMIT_EXPR_DEPTH, 50);
   sqlite3_limit(connection, SQLITE_LIMIT_COMPOUND_SELECT, 2);
   sqlite3_limit(connection, SQLITE_LIMIT_WORKER_THREADS, 0);
+
   return run(connection, "PRAGMA cell_size_check=ON") && run(connection, "PRAGMA query_only=ON") &&
          run(connection, "PRAGMA temp_store=MEMORY");
 }
@@ -97,43 +99,50 @@ base::Expected<Database> Database::open(base::ByteSpan bytes, std::string const&
   state.pages = bytes.size() / 512;  // at most
   state.most_rows = most_rows;
   state.operations_left = kFewOperations + bytes.size() / kLeastRowBytes * kOperationsARow;
+
   sqlite3* connection = nullptr;
   int const opened = sqlite3_open_v2(":memory:", &connection,
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   database.connection_.reset(connection);
   if (opened != SQLITE_OK)
     return base::fail("{}: out of memory, close other programs or use a larger machine", name);
+
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): a read-only database does not write
   auto* const data =
       const_cast<unsigned char*>(reinterpret_cast<unsigned char const*>(bytes.data()));
+
   auto const size = static_cast<sqlite3_int64>(bytes.size());
   int const attached =
       sqlite3_deserialize(connection, "main", data, size, size, SQLITE_DESERIALIZE_READONLY);
   if (attached != SQLITE_OK || !make_safe(connection))
     return base::fail("{}: cannot be opened ({}), export it again", name,
                       sqlite3_errmsg(connection));
+
   sqlite3_progress_handler(connection, kOperationsBetweenChecks, is_endless,
                            &state.operations_left);
   if (!database.read_tables())
     return base::fail(
         "{}: is cut off or damaged, its tables cannot be found ({}), export or copy it again", name,
         base::printable(sqlite3_errmsg(connection)));
+
   return database;
 }
 
 bool Database::read_tables() {
-  // A definition that begins otherwise is none of a table, whatever the file says that it is.
+  // A definition that begins otherwise does not define a table, whatever the file states.
   Statement names(connection_.get(),
                   "SELECT name FROM sqlite_schema WHERE type='table' AND rootpage>0 AND sql GLOB "
                   "'CREATE TABLE *'");
   std::vector<std::string> found;
   while (names.next()) found.push_back(names.text(0));
   if (!names.is_done()) return false;
+
   for (std::string const& table : found) {
     bool const is_table =
         sqlite3_table_column_metadata(connection_.get(), "main", table.c_str(), nullptr, nullptr,
                                       nullptr, nullptr, nullptr, nullptr) == SQLITE_OK;
     if (!is_table) continue;
+
     Statement columns(connection_.get(), "PRAGMA main.table_xinfo(" + quoted_name(table) + ")");
     std::vector<std::string>& known = tables_[table];
     constexpr int kName = 1, kHidden = 6;
@@ -141,6 +150,7 @@ bool Database::read_tables() {
       if (columns.integer(kHidden) == 0)
         known.push_back(columns.text(kName));  // else it is computed
   }
+
   return true;
 }
 
@@ -177,6 +187,7 @@ TableScan::TableScan(Database& database, std::string_view table,
                      std::initializer_list<std::string_view> columns, std::string_view condition)
     : database_(database), table_(table), most_text_bytes_(2 * database.state_->file_bytes) {
   if (!database.has(table)) return;
+
   std::string sql = "SELECT ";
   for (std::string_view const column : columns) {
     if (column.data() != columns.begin()->data()) sql += ',';
@@ -184,11 +195,13 @@ TableScan::TableScan(Database& database, std::string_view table,
   }
   sql += " FROM main." + quoted_name(table) + " NOT INDEXED";
   if (!condition.empty()) sql += " WHERE " + std::string(condition);
+
   // Counters of SQLite have 32 bits: from here on they begin anew.
   for (int const counter : {SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS}) {
     int current = 0, highest = 0;
     sqlite3_db_status(database.connection_.get(), counter, &current, &highest, 1);
   }
+
   sqlite3* const connection = database.connection_.get();
   if (sqlite3_prepare_v2(connection, sql.c_str(), static_cast<int>(sql.size()), &statement_,
                          nullptr) != SQLITE_OK)
@@ -225,9 +238,11 @@ bool TableScan::is_within_bounds() {
   Database::State& state = *database_.state_;
   state.rows_read += rows_ - std::exchange(counted_rows_, rows_);
   if (database_.is_too_much()) return !(is_over_ = true);
+
   bool const is_honest = rows_ <= state.file_bytes / kLeastRowBytes &&
                          text_bytes_ <= most_text_bytes_ &&
                          database_.page_reads() <= kFewPages + kMostPasses * state.pages;
+
   if (is_honest) return true;
   is_over_ = true;
   note_damage("it has more rows than the file can hold");
@@ -239,10 +254,12 @@ void TableScan::note_damage(std::string_view why) {
   std::string const table = fmt::format("table {} is damaged behind row ", base::printable(table_));
   std::string note =
       fmt::format("{}{} ({}): what follows is missing", table, rows_, base::printable(why));
+
   auto& notes = database_.state_->damage;
   auto const known = std::find_if(notes.begin(), notes.end(), [&](std::string const& other) {
     return other.starts_with(table);
   });
+
   if (known == notes.end())
     notes.push_back(std::move(note));
   else

@@ -1,6 +1,6 @@
-// A database that somebody else made, read in the only way that is safe: real tables, from their
-// first row to their last, columns by name, no expression, view, trigger, index or extension of the
-// file, and no more work than a file of its size can ask for.
+// Reads a database of another program in the only safe way: real tables, from their first row to
+// their last, columns by name. It uses no expression, view, trigger, index or extension of the file
+// and does no more work than a file of its size can ask for.
 #pragma once
 
 #include <cstdint>

@@ -69,6 +69,7 @@ bool is_sqlite(std::string_view head) {
 base::Expected<DatabaseImage> DatabaseImage::open(Input const& input) {
   if (!is_sqlite(input.head()))
     return fail("{}: is no SQLite database, name an export of Nsight Systems", input.name());
+
   DatabaseImage image;
   if (auto const all = input.plain()) {
     if (auto const free = check_nobody_writes(input.name()); !free) return base::fail_with(free);
@@ -76,6 +77,7 @@ base::Expected<DatabaseImage> DatabaseImage::open(Input const& input) {
   } else if (auto const unpacked = image.unpack(input); !unpacked) {
     return base::fail_with(unpacked);
   }
+
   if (auto const repaired = image.repair_header(input.name()); !repaired)
     return base::fail_with(repaired);
   return image;
@@ -86,6 +88,7 @@ base::Expected<void> DatabaseImage::unpack(Input const& input) {
   auto const stream = input.stream();
   size_t capacity = kFirstBytes, size = 0;
   own_ = allocate(capacity);
+
   while (own_ != nullptr) {
     size_t const got = stream->read({reinterpret_cast<char*>(own_.get()) + size, capacity - size});
     size += got;
@@ -95,9 +98,11 @@ base::Expected<void> DatabaseImage::unpack(Input const& input) {
     own_ = std::move(larger);
     capacity *= 2;
   }
+
   if (own_ == nullptr)
     return fail("{}: does not fit into memory unpacked ({} and more), unpack it by hand",
                 input.name(), base::format_bytes(size));
+
   bytes_ = {own_.get(), size};
   damage_ = stream->damage();
   return {};
@@ -111,6 +116,7 @@ base::Expected<void> DatabaseImage::repair_header(std::string const& name) {
   uint64_t const pages = is_page_size ? bytes_.size() / page : 0;
   if (pages == 0)
     return fail("{}: is cut off or damaged at its begin, export or copy it again", name);
+
   // The count holds for the change at which it was written; older versions of SQLite do not write
   // it.
   bool const is_counted = big_endian(bytes_, kChangesAt, 4) == big_endian(bytes_, kCountedAt, 4);
@@ -118,10 +124,12 @@ base::Expected<void> DatabaseImage::repair_header(std::string const& name) {
   bool const is_cut = claimed > pages;
   bool const has_log =
       bytes_[kWriteVersionAt] == kWriteAheadLog || bytes_[kReadVersionAt] == kWriteAheadLog;
+
   if (is_cut && !damage_)
     damage_ = fmt::format("the file is cut off: {} of {} are there",
                           base::format_bytes(bytes_.size()), base::format_bytes(claimed * page));
   if (!is_cut && !has_log) return {};
+
   if (own_ == nullptr) {
     own_ = allocate(bytes_.size());
     if (own_ == nullptr)
@@ -130,10 +138,12 @@ base::Expected<void> DatabaseImage::repair_header(std::string const& name) {
     std::memcpy(own_.get(), bytes_.data(), bytes_.size());
     bytes_ = {own_.get(), bytes_.size()};
   }
+
   own_[kWriteVersionAt] = own_[kReadVersionAt] = kRollbackJournal;
   uint64_t const count = std::min(claimed == 0 ? pages : claimed, pages);
   for (size_t i = 0; i < 4; ++i)
     own_[kPageCountAt + i] = static_cast<std::byte>(count >> (24 - 8 * i) & 0xFFU);
+
   return {};
 }
 

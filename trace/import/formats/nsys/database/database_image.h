@@ -1,6 +1,5 @@
-// The bytes of a SQLite database file as SQLite can read them from memory: unpacked where they are
-// packed, and with a header that tells the truth where the file is cut off or was left in
-// write-ahead mode.
+// The bytes of a SQLite database file as SQLite can read them from memory. A packed file is
+// unpacked. The header is mended where the file is cut off or was left in write-ahead mode.
 #pragma once
 
 #include <memory>
