@@ -1,5 +1,5 @@
-// What a late host costs: the launching threads while devices idled, and exposed time that compute
-// would have hidden.
+// Cost of launch-bound time: what the launching threads did while devices idled, and exposed time
+// that compute would have hidden.
 #include <algorithm>
 #include <map>
 #include <tuple>
