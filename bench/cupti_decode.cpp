@@ -153,8 +153,8 @@ void decode(benchmark::State& state) {
 
   constexpr int kBuffersInRound = 16;
   int buffers = 0;
-  // As the file's thread takes full blocks and gives their memory back; no thread writes them here.
 
+  // As the file's thread takes full blocks and gives their memory back; no thread writes them here.
   std::vector<stepscope::model::EventBatch> spare;
   auto const take_rows = [&] {
     state.PauseTiming();

@@ -74,8 +74,8 @@ std::vector<Check> check_cupti(Places const& places) {
 
 std::string use_python_cupti(Places const& places) {
   constexpr std::chrono::seconds kCuptiAnswerLimit{30};
-  // Asked in another process: what is loaded here would stay.
 
+  // Asked in another process: what is loaded here would stay.
   auto const has_one = run_in_child(
       [&](int /*output*/) {
         auto const driver = Library::open(places, "libcuda.so.1");

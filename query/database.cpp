@@ -81,8 +81,8 @@ tl::expected<Statement, QueryError> prepare(sqlite3* database, std::string const
   if (sqlite3_bind_parameter_count(statement.get()) > 0)
     return tl::unexpected(QueryError{
         "parameters (?, :x, @x, $x) have no values here, write the value itself", std::nullopt});
-  // The rest must be blanks and comments: SQLite compiles them to no statement.
 
+  // The rest must be blanks and comments: SQLite compiles them to no statement.
   auto const offset = static_cast<size_t>(tail - sql.c_str());
   sqlite3_stmt* second = nullptr;
   bool const more =

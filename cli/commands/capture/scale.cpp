@@ -120,7 +120,6 @@ base::Expected<int> run_scale(std::string const& workload, ScaleSeries const& se
 
   // All of them first: the last must not be refused after hours of the others. Nothing is removed
   // before its run begins.
-
   for (int const count : series.devices) {
     if (!series.force && std::filesystem::exists(folder_of(count), error) &&
         !std::filesystem::is_empty(folder_of(count), error))

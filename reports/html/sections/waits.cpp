@@ -45,9 +45,9 @@ void add_part(std::vector<BarPart>& parts, BarPart const& more) {
 /// Order: exposed time, descending.
 std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
   std::map<analyzer::DeviceRef, Late> by_ref;
+
   // Rows come with the largest exposed time first, so that the first of a device is what it is late
   // by most.
-
   for (analyzer::WaitStats const& row : analysis.waits) {
     Late& late = by_ref[row.ref];
     late.ref = row.ref;
@@ -163,8 +163,8 @@ std::string late_part(Page const& page) {
   int64_t all = 0;
   for (BarPart const& cause : causes) all = saturated_sum(all, cause.ns);
   std::string const most = bar_key(causes, all, false) + late_table(page, late, 0, kLateDevices);
-  // What costs next to nothing need not be looked at.
 
+  // What costs next to nothing need not be looked at.
   std::string body =
       sentence.empty()
           ? fmt::format("<p>{}</p>\n{}",
