@@ -103,8 +103,8 @@ FactTable device_time_table() {
         "part of exposed_comm_ns that would be hidden or absent if no peer were late"},
        {"overlap", kReal, "share of communication that compute hides"},
        {"utilization", kReal, "busy / window"},
-       {"kernels", kInteger, "ops but memcpys"},
 
+       {"kernels", kInteger, "ops but memcpys"},
        {"copies", kInteger, "memcpys"},
        {"collectives", kInteger, "of the kernels"},
        {"launches", kInteger, "launch calls of these ops"},

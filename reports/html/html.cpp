@@ -83,8 +83,8 @@ base::Expected<std::string> report_html(model::Run const& outline,
                                         ReportOptions const& options) {
   ScopedLanguage const spoken(options.language);
   model::Interval const range = run_range(outline);
-  Page page{outline, analysis,
 
+  Page page{outline, analysis,
             options, summarize(analysis),
             range,   timeline_views(outline, analysis, range),
             {}};

@@ -258,7 +258,6 @@ PageJson parts_data() {
 std::vector<analyzer::DeviceStats const*> fullest_devices(analyzer::Analysis const& analysis) {
   std::vector<analyzer::DeviceStats const*> devices;
   for (analyzer::DeviceStats const& device : analysis.devices)
-
     if (!device.memory.timeline.empty()) devices.push_back(&device);
   if (devices.size() <= kMaxMemoryCurves) return devices;
 

@@ -58,35 +58,35 @@ CompareJson differences_json(Comparison const& comparison) {
 CompareJson metric_json(analyzer::Metric const& metric) {
   analyzer::Change const& change = metric.change;
   bool const is_collective = metric.family == analyzer::MetricFamily::kCollective;
-  bool const has_blocks = change.unit != analyzer::CompareUnit::kRun &&
-                          change.unit != analyzer::CompareUnit::kPair;
+  bool const has_blocks =
+      change.unit != analyzer::CompareUnit::kRun && change.unit != analyzer::CompareUnit::kPair;
 
   bool const is_tested = change.method != analyzer::CompareMethod::kNone;
   auto const tested = [&](double value) {
     return is_tested ? finite(value) : CompareJson(nullptr);
   };
 
-  return {{"family", analyzer::to_string(metric.family)},
-          {"name", base::printable(metric.name)},
-          {"bytes", is_collective ? CompareJson(metric.bytes) : CompareJson(nullptr)},
-          {"unit", metric.family == analyzer::MetricFamily::kMemory ? "bytes" : "ns"},
-          {"verdict", verdict_word(metric)},
-          {"base", finite(change.base_mean)},
-          {"new", finite(change.candidate_mean)},
-          {"shift", tested(change.shift.estimate)},
-          {"low", tested(change.shift.low)},
-          {"high", tested(change.shift.high)},
-          {"p", tested(change.p)},
-          {"adjusted_p", tested(metric.adjusted_p)},
-          {"least", finite(metric.least)},
-          {"method",
-           is_tested ? CompareJson(analyzer::to_string(change.method)) : CompareJson(nullptr)},
-          {"value", analyzer::to_string(change.unit)},
-          {"base_values", change.base_values},
-          {"new_values", change.candidate_values},
-          {"steps_per_value",
-           has_blocks ? CompareJson(change.steps_per_value) : CompareJson(nullptr)},
-          {"drifts", change.drifts}};
+  return {
+      {"family", analyzer::to_string(metric.family)},
+      {"name", base::printable(metric.name)},
+      {"bytes", is_collective ? CompareJson(metric.bytes) : CompareJson(nullptr)},
+      {"unit", metric.family == analyzer::MetricFamily::kMemory ? "bytes" : "ns"},
+      {"verdict", verdict_word(metric)},
+      {"base", finite(change.base_mean)},
+      {"new", finite(change.candidate_mean)},
+      {"shift", tested(change.shift.estimate)},
+      {"low", tested(change.shift.low)},
+      {"high", tested(change.shift.high)},
+      {"p", tested(change.p)},
+      {"adjusted_p", tested(metric.adjusted_p)},
+      {"least", finite(metric.least)},
+      {"method",
+       is_tested ? CompareJson(analyzer::to_string(change.method)) : CompareJson(nullptr)},
+      {"value", analyzer::to_string(change.unit)},
+      {"base_values", change.base_values},
+      {"new_values", change.candidate_values},
+      {"steps_per_value", has_blocks ? CompareJson(change.steps_per_value) : CompareJson(nullptr)},
+      {"drifts", change.drifts}};
 }
 
 CompareJson why_json(Comparison const& comparison) {
@@ -120,6 +120,7 @@ char const* side_of(analyzer::KernelChange::Where where) {
 CompareJson kernels_compared(Comparison const& comparison) {
   CompareJson kernels = CompareJson::array();
   for (analyzer::KernelChange const& kernel : comparison.kernels) {
+    bool const is_on_both = kernel.where == analyzer::KernelChange::Where::kBoth;
     kernels.push_back({{"name", kernel.name.empty() ? CompareJson(nullptr)
                                                     : CompareJson(base::printable(kernel.name))},
                        {"in", side_of(kernel.where)},
@@ -127,10 +128,8 @@ CompareJson kernels_compared(Comparison const& comparison) {
                        {"new_calls", finite(kernel.candidate_calls)},
                        {"base_ns", finite(kernel.base_ns)},
                        {"new_ns", finite(kernel.candidate_ns)},
-                       {"speed_ns", kernel.where == Where::kBoth ? finite(kernel.speed_ns)
-                                                                 : CompareJson(nullptr)},
-                       {"calls_ns", kernel.where == Where::kBoth ? finite(kernel.calls_ns)
-                                                                 : CompareJson(nullptr)}});
+                       {"speed_ns", is_on_both ? finite(kernel.speed_ns) : CompareJson(nullptr)},
+                       {"calls_ns", is_on_both ? finite(kernel.calls_ns) : CompareJson(nullptr)}});
   }
 
   return kernels;

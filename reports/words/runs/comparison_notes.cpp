@@ -10,6 +10,7 @@ namespace stepscope::reports {
 namespace {
 
 using analyzer::Caveat;
+using analyzer::Comparison;
 
 /// "base: 2 of warm-up, 1 outlier"; empty if all steps count.
 std::string left_out(analyzer::SideFacts const& side, std::string_view name) {

@@ -401,8 +401,8 @@ std::string refusal_text(Comparison const& comparison) {
       return fmt::format(
           "{}: has no steps that all its devices recorded, apart from warm-up and outliers; "
           "annotate the training loop (docs/guide/ANNOTATIONS.md) or record more steps",
-
           run);
+
     case analyzer::Refusal::kOneStep:
       return fmt::format("{}: a single step does not show how steps vary, record at least {}", run,
                          analyzer::kFewestComparedSteps);
