@@ -42,7 +42,6 @@ Connection open_connection() {
       sqlite3_open_v2(":memory:", &opened,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, nullptr);
   Connection connection(opened);
-
   if (result != SQLITE_OK) return nullptr;
 
   sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -204,8 +203,8 @@ void Database::State::add_tables() {
 Statement Database::State::prepare_over_groups(std::string const& sql) {
   std::string const name = fmt::format("stepscope_groups_{}", ++group_tables);
   auto rewritten = rewrite(sql, name);
-
   if (!rewritten) return nullptr;
+
   auto rows = group_events(processes, rewritten->plan);
   if (!rows) return nullptr;
 

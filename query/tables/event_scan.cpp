@@ -144,8 +144,8 @@ bool EventScan::enter_track() {
   model::Trace const& trace = process.trace();
   uint32_t const track = track_++;
   auto const rows = trace.rows_of(model::TrackId{track});
-
   if (rows.size() == 0 || !process.has_table(track, table_.detail)) return false;
+
   for (EventFilter::Equal const& equal : filter_.equal)
     if (equal.column->of == model::ColumnOf::kTrack && !equal.holds(process.cells(), rows.first))
       return false;

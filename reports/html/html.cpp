@@ -89,9 +89,9 @@ base::Expected<std::string> report_html(model::Run const& outline,
             range,   timeline_views(outline, analysis, range),
             {}};
   auto timeline = make_timeline(page, read);
-
   if (!timeline) return base::fail_with(timeline);
   page.timeline = std::move(*timeline);
+
   return document_of(page);
 }
 

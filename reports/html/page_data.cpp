@@ -109,7 +109,6 @@ PageJson memory_data(Page const& page) {
 
 PageJson fit_line(analyzer::LinkFit const& link, double factor, double smallest, double largest) {
   PageJson line = PageJson::array();
-
   if (!(link.beta_gbps > 0) || !std::isfinite(link.alpha_us) || !(smallest > 0) || !(factor > 0))
     return line;
 

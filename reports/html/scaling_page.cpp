@@ -273,7 +273,6 @@ std::string collectives_block(ScalingSeries const& series) {
                                row.bytes > 0 ? bytes_cell(row.bytes) : none_cell()};
     for (auto const& ns : row.transfer_ns) cells.push_back(optional_time(ns));
     cells.push_back(exponent_cell(row.exponent));
-
     cells.push_back(measure_cell(row.per_step.back(), ""));
     table.row(std::move(cells));
   }

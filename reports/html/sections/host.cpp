@@ -72,8 +72,8 @@ std::string unhidden_block(Page const& page) {
     comm = saturated_sum(comm, device.time.unhidden_comm_ns);
   }
   for (int64_t const ns : causes) all = saturated_sum(all, ns);
-
   if (all <= 0 || exposed <= 0) return {};
+
   Table table("unhidden-table",
               "Exposed communication and copies that compute would have hidden, "
               "by what the host did");
