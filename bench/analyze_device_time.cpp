@@ -23,6 +23,7 @@ void add_step(TraceBuilder& builder, TrackId thread, TrackId const (&streams)[3]
   int64_t const begin = step * kOpsPerStep * 10'000;
   builder.events(thread).add(EventKind::kStep, begin, kOpsPerStep * 10'000 - 1,
                              builder.intern("step"), 0, StepDetail{step});
+
   for (int64_t i = 0; i < kOpsPerStep; ++i) {
     auto const correlation = static_cast<uint64_t>(step * kOpsPerStep + i + 1);
     int64_t const at = begin + i * 10'000;
@@ -30,7 +31,9 @@ void add_step(TraceBuilder& builder, TrackId thread, TrackId const (&streams)[3]
                                builder.intern("op " + std::to_string(i)));
     builder.events(thread).add(EventKind::kLaunch, at + 1'000, 3'000, builder.intern("launch"),
                                correlation);
+
     StringId const name = builder.intern("kernel " + std::to_string(i % 40));
+
     if (i % 25 == 24) {
       CollectiveDetail const detail{1U << 20, 1,    correlation, CollectiveOp::kAllReduce,
                                     kDevices, rank, -1};
@@ -55,12 +58,15 @@ Run make_run(int64_t ops) {
     TrackId streams[3];
     for (int64_t s = 0; s < 3; ++s)
       streams[s] = builder.add_track({TrackKind::kStream, "stream", s, 0, StreamKind::kCompute, 0});
+
     for (int64_t step = 0; step < ops / kDevices / kOpsPerStep; ++step)
       add_step(builder, thread, streams, rank, step);
+
     builder.info().rank = rank;
     builder.info().world_size = kDevices;
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
   }
+
   return run;
 }
 
@@ -75,6 +81,7 @@ void set_counters(benchmark::State& state, int64_t ops) {
 void bm_device_time(benchmark::State& state) {
   Run const run = make_run(state.range(0));
   std::vector<analyzer::IdleGap> const no_gaps;
+
   for (auto _ : state) {
     for (analyzer::DeviceOps const& device : analyzer::index_devices(run)) {
       analyzer::DeviceSets const sets = analyzer::unite_ops(device);
@@ -83,6 +90,7 @@ void bm_device_time(benchmark::State& state) {
       benchmark::DoNotOptimize(analyzer::kernel_table(device, device.ops));
     }
   }
+
   set_counters(state, state.range(0));
 }
 

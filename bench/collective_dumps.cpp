@@ -37,76 +37,100 @@ std::string json_dump() {
         R"json("time_discovered_started_ns":{},"time_discovered_completed_ns":{},"retired":true,"timeout_ms":600000,"is_p2p":false}})json",
         i > 0 ? "," : "", i, i + 1, i + 1, at, at + 1000, at + 50'000'000);
   }
+
   return text + "]}";
 }
 
-/// Keys and names from the memo, as PyTorch writes them.
-std::string pickled_dump() {
-  std::string bytes = "\x80\x02";
-  std::vector<std::string> memo;
-  auto const raw = [&](auto number) {
-    char of[sizeof number];
-    std::memcpy(of, &number, sizeof number);
-    bytes.append(of, sizeof number);
-  };
-  auto const text = [&](std::string const& characters) {
+/// Pickle protocol 2, with keys and names from the memo as PyTorch writes them.
+class PickleWriter {
+ public:
+  void opcodes(std::string_view codes) { bytes_ += codes; }
+  void text(std::string const& characters) {
     auto const id =
-        static_cast<size_t>(std::find(memo.begin(), memo.end(), characters) - memo.begin());
-    bool const is_new = id == memo.size();
+        static_cast<size_t>(std::find(memo_.begin(), memo_.end(), characters) - memo_.begin());
+    bool const is_new = id == memo_.size();
     if (is_new) {
-      bytes += 'X';
+      bytes_ += 'X';
       raw(static_cast<uint32_t>(characters.size()));
-      bytes += characters;
-      memo.push_back(characters);
+      bytes_ += characters;
+      memo_.push_back(characters);
     }
-    bytes += is_new ? 'q' : 'h';
+
+    bytes_ += is_new ? 'q' : 'h';
     raw(static_cast<uint8_t>(id));
-  };
-  auto const number = [&](int64_t value) {
-    bytes += '\x8A';
+  }
+  void number(int64_t value) {
+    bytes_ += '\x8A';
     raw(uint8_t{8});
     raw(value);
-  };
-  auto const texts = [&](char const* key, std::string const& value) {
+  }
+  void texts(char const* key, std::string const& value) {
     text(key);
     text(value);
-  };
-  bytes += "}(";
-  texts("version", "2.4");
-  text("entries");
-  bytes += "](";
-  for (int i = 0; i < kCalls; ++i) {
-    int64_t const at = kEpoch + int64_t{i} * 1'000'000;
-    bytes += "}(";
-    text("process_group");
-    bytes += '(';
-    text("0");
-    text("default_pg");
-    bytes += 't';
-    for (char const* const key : {"record_id", "collective_seq_id", "op_id"}) {
-      text(key);
-      number(i);
-    }
-    texts("profiling_name", "nccl:all_reduce");
-    texts("state", "completed");
-    text("time_created_ns");
-    number(at);
-    text("time_discovered_completed_ns");
-    number(at + 50'000'000);
-    for (char const* const of : {"input", "output"}) {
-      text(std::string(of) + "_sizes");
-      bytes += "](](";
-      number(1024);
-      number(1024);
-      bytes += "ee";
-      text(std::string(of) + "_dtypes");
-      bytes += "](";
-      text("Float");
-      bytes += 'e';
-    }
-    bytes += 'u';
   }
-  return bytes + "eu.";
+  [[nodiscard]] std::string take() && { return std::move(bytes_); }
+
+ private:
+  template <class Number>
+  void raw(Number number) {
+    char of[sizeof number];
+    std::memcpy(of, &number, sizeof number);
+    bytes_.append(of, sizeof number);
+  }
+
+  std::string bytes_ = "\x80\x02";
+  std::vector<std::string> memo_;
+};
+
+/// Sizes and types of the call's inputs and outputs.
+void add_tensors(PickleWriter& to) {
+  for (char const* const of : {"input", "output"}) {
+    to.text(std::string(of) + "_sizes");
+    to.opcodes("](](");
+    to.number(1024);
+    to.number(1024);
+    to.opcodes("ee");
+
+    to.text(std::string(of) + "_dtypes");
+    to.opcodes("](");
+    to.text("Float");
+    to.opcodes("e");
+  }
+}
+
+void add_call(PickleWriter& to, int call) {
+  int64_t const at = kEpoch + int64_t{call} * 1'000'000;
+  to.opcodes("}(");
+  to.text("process_group");
+  to.opcodes("(");
+  to.text("0");
+  to.text("default_pg");
+  to.opcodes("t");
+
+  for (char const* const key : {"record_id", "collective_seq_id", "op_id"}) {
+    to.text(key);
+    to.number(call);
+  }
+  to.texts("profiling_name", "nccl:all_reduce");
+  to.texts("state", "completed");
+  to.text("time_created_ns");
+  to.number(at);
+  to.text("time_discovered_completed_ns");
+  to.number(at + 50'000'000);
+
+  add_tensors(to);
+  to.opcodes("u");
+}
+
+std::string pickled_dump() {
+  PickleWriter dump;
+  dump.opcodes("}(");
+  dump.texts("version", "2.4");
+  dump.text("entries");
+  dump.opcodes("](");
+  for (int i = 0; i < kCalls; ++i) add_call(dump, i);
+  dump.opcodes("eu.");
+  return std::move(dump).take();
 }
 
 std::string inspector_log() {
@@ -120,6 +144,7 @@ std::string inspector_log() {
         R"json("coll_timing_source":"kernel_gpu","coll_algobw_gbs":277.21,"coll_busbw_gbs":485.11}}}})json"
         "\n",
         kEpoch / 1000 + int64_t{i} * 100, i);
+
   return text;
 }
 
@@ -127,6 +152,7 @@ void measure(char const* what, std::string const& bytes,
              std::function<uint64_t(import::Input const&)> const& read) {
   import::Input const input(std::as_bytes(std::span(bytes)), "nccl_trace_rank_0");
   uint64_t sum = 0, events = 0;
+
   double const adding = median_s([&] {
     for (size_t at = 0; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
       uint64_t word = 0;
@@ -135,6 +161,7 @@ void measure(char const* what, std::string const& bytes,
     }
   });
   double const reading = median_s([&] { events = read(input); });
+
   fmt::print(
       "{:<24} {:>10}: {:.2f} s, {:.0f} MB/s, {:.2f} M calls/s, {} events; adding the bytes up "
       "{:.3f} s ({:x})\n",
@@ -150,11 +177,13 @@ int main() {
     auto const trace = import::read_flight_recorder_dump(input);
     return trace ? uint64_t{trace->event_count()} : 0;
   };
+
   measure("flight recorder, JSON", json_dump(), dump);
   measure("flight recorder, pickle", pickled_dump(), dump);
   measure("NCCL inspector", inspector_log(), [](import::Input const& input) {
     auto const traces = import::read_inspector_log(input);
     return traces ? uint64_t{traces->front().event_count()} : 0;
   });
+
   return 0;
 }

@@ -1,6 +1,6 @@
-// The critical path of runs of growing size: one rank whose host and device take turns at being
-// late, with event waits, syncs and copies; and 8 ranks that meet in collectives, a different one
-// late each time. Target: a trace of 2.2 M events in a second.
+// The critical path of runs of growing size. In the first run, host and device of one rank take
+// turns at being late, with event waits, syncs and copies. In the second, 8 ranks join in
+// collectives, and another rank is late each time. Target: a trace of 2.2 M events in a second.
 #include <string>
 
 #include <benchmark/benchmark.h>
@@ -69,9 +69,11 @@ void add_step(std::vector<Maker>& ranks, int64_t step) {
   auto const count = static_cast<int64_t>(ranks.size());
   std::vector<int64_t> begins;
   for (Maker& rank : ranks) begins.push_back(rank.host);
+
   for (int64_t i = 0; i < kOpsPerStep; ++i) {
     bool const is_collective = count > 1 && i % 25 == 24;
     int64_t arrival = 0;
+
     for (int64_t r = 0; r < count; ++r) {
       Maker& rank = ranks[static_cast<size_t>(r)];
       if (is_collective)
@@ -82,6 +84,7 @@ void add_step(std::vector<Maker>& ranks, int64_t step) {
         rank.kernel(i, (step % 2 == 0 ? 4'000 : 9'000) + ((step + i) % count == r ? 3'000 : 0));
       arrival = std::max({arrival, rank.host, rank.compute_end, rank.comm_end});
     }
+
     for (int32_t r = 0; is_collective && r < count; ++r) {
       Maker& rank = ranks[static_cast<size_t>(r)];
       int64_t const begin = std::max({rank.host, rank.compute_end, rank.comm_end});
@@ -94,6 +97,7 @@ void add_step(std::vector<Maker>& ranks, int64_t step) {
       rank.comm_end = arrival + 20'000;
     }
   }
+
   for (size_t r = 0; r < ranks.size(); ++r) {
     ranks[r].compute_end = std::max(ranks[r].compute_end, ranks[r].comm_end);
     ranks[r].sync();
@@ -108,6 +112,7 @@ Run make_run(int64_t events, int32_t count) {
   std::vector<Maker> ranks(static_cast<size_t>(count));
   for (int64_t step = 0; step < events / count / (kOpsPerStep * kEventsPerOp); ++step)
     add_step(ranks, step);
+
   Run run;
   for (int32_t rank = 0; rank < count; ++rank) {
     TraceBuilder& builder = ranks[static_cast<size_t>(rank)].builder;
@@ -115,6 +120,7 @@ Run make_run(int64_t events, int32_t count) {
     builder.info().world_size = count;
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
   }
+
   return run;
 }
 
@@ -123,6 +129,7 @@ void measure(benchmark::State& state, int32_t ranks) {
   auto const devices = analyzer::index_devices(run);
   auto const steps = analyzer::find_host_steps(run);
   auto const collectives = analyzer::match_collectives(devices);
+
   std::vector<analyzer::DeviceStats> chosen;
   std::vector<analyzer::StepStats> of_devices;
   for (analyzer::DeviceOps const& device : devices) {
@@ -133,9 +140,11 @@ void measure(benchmark::State& state, int32_t ranks) {
     auto const assigned = analyzer::assign_steps(device, steps, 1);
     of_devices.insert(of_devices.end(), assigned.steps.begin(), assigned.steps.end());
   }
+
   for (auto _ : state)
     benchmark::DoNotOptimize(
         analyzer::find_critical_path({devices, steps, collectives, chosen, of_devices}));
+
   state.counters["per_event"] = benchmark::Counter(
       static_cast<double>(state.range(0)),
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);

@@ -1,6 +1,6 @@
-// How fast buffers of CUPTI's activity records become rows, on one core: what a training loop
-// leaves (launch, kernel, now and then a copy or a wait), beside the limit: only walking over the
-// same buffers with CUPTI's own function.
+// How fast buffers of CUPTI's activity records become rows, on one core. The buffers have what a
+// training loop leaves: launch, kernel, now and then a copy or a wait. The limit is only walking
+// over the same buffers with CUPTI's own function.
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -77,8 +77,10 @@ std::vector<std::string> const& kernel_names() {
 Records make_buffer() {
   Records records;
   uint64_t now = 1;
+
   for (uint32_t op = 1; records.bytes().size() + 1024 < kBufferBytes; ++op, now += 5'000) {
     constexpr uint32_t kStream = 7, kCopyStream = 13;
+
     if (op % 16 == 0) {
       records.add(call(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, now, op));
       auto copy = device_op<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY, now + 5'000, op,
@@ -101,6 +103,7 @@ Records make_buffer() {
       kernel.registersPerThread = 32;
       records.add(kernel);
     }
+
     if (op % 64 != 0) continue;
     CUpti_ActivitySynchronization2 sync{};
     sync.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
@@ -112,6 +115,7 @@ Records make_buffer() {
     records.add(
         call(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, now + 4'000, op + (1U << 24)));
   }
+
   return records;
 }
 
@@ -125,6 +129,7 @@ void set_rates(benchmark::State& state, size_t records) {
 void walk(benchmark::State& state) {
   auto const library = load_cupti();
   if (!library) return state.SkipWithError(library.error().message.c_str());
+
   Records records = make_buffer();
   for (auto _ : state) {
     CUpti_Activity* record = nullptr;
@@ -134,6 +139,7 @@ void walk(benchmark::State& state) {
       sum += record->kind;
     benchmark::DoNotOptimize(sum);
   }
+
   set_rates(state, records.count());
 }
 
@@ -144,9 +150,11 @@ void decode(benchmark::State& state) {
   RecordClock const clock(1);
   TraceStore store;
   RecordDecoder decoder(library->api, false);
+
   constexpr int kBuffersInRound = 16;
   int buffers = 0;
-  // As the file's thread takes full blocks and gives their memory back; nobody writes them here.
+
+  // As the file's thread takes full blocks and gives their memory back; no thread writes them here.
   std::vector<stepscope::model::EventBatch> spare;
   auto const take_rows = [&] {
     state.PauseTiming();
@@ -157,12 +165,14 @@ void decode(benchmark::State& state) {
     }
     state.ResumeTiming();
   };
+
   for (auto _ : state) {
     decoder.decode(records.bytes(), clock, store);
     if (++buffers % kBuffersInRound != 0) continue;
     decoder.end_round(clock, store);
     take_rows();
   }
+
   set_rates(state, records.count());
 }
 

@@ -3,8 +3,8 @@
 
     python3 bench/fork_exec.py [--build build/release] [--rounds 7]
 
-Prints, for each case, the median time of a fork, execution or thread alone and recorded, and what recording adds to each (median of the
-rounds' differences, with the least and the most). Where all cores are busy the scheduler alone makes a fork wait: two cases measure that
+Prints, for each case, the median time of a fork, execution or thread alone and recorded. It also prints what recording adds to each: the
+median of the rounds' differences, with the least and the most. Where all cores are busy the scheduler alone makes a fork wait: two cases measure that
 limit under the same load. Build the targets stepscope, stepscope-tracer and attack_program first.
 """
 import argparse

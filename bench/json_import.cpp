@@ -1,7 +1,7 @@
 // How fast JSON traces are read: json_import TRACE.json[.gz|.zst] (bench/repeat_trace.py makes
-// large ones), or a folder of the ranks of a run. Medians of kRepeats, from the page cache; beside
-// them what it takes to touch as many bytes of text on one core, and to unpack them, or to read the
-// files one after the other.
+// large ones), or a folder of the ranks of a run. Medians of kRepeats, from the page cache.
+// For comparison it times touching as many bytes of text on one core and unpacking them, or reading
+// the files one after the other.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -36,6 +36,7 @@ void measure_file(std::string const& path) {
   auto const mapped = expect(base::MappedFile::open(path));
   import::Input const input(mapped.bytes(), path);
   uint64_t bytes = 0, sum = 0;
+
   double const unpacking = median_s([&] {
     std::vector<char> buffer(size_t{1} << 22U);
     auto const stream = input.stream();
@@ -49,9 +50,11 @@ void measure_file(std::string const& path) {
       bytes += got;
     }
   });
+
   uint32_t events = 0;
   double const reading =
       median_s([&] { events = expect(import::read_chrome_trace(input)).event_count(); });
+
   auto const size = static_cast<double>(bytes);
   fmt::print("{} of text, {} events ({:x})\n", base::format_bytes(bytes),
              base::format_count(events), sum & 0xFU);
@@ -66,10 +69,12 @@ void measure_folder(std::string const& folder) {
   std::vector<std::string> const files = expect(import::files_of(folder));
   uintmax_t bytes = 0;
   for (std::string const& file : files) bytes += std::filesystem::file_size(file);
+
   double const single = median_s([&] {
     for (std::string const& file : files) expect(import::TraceSource::open(file));
   });
   double const together = median_s([&] { expect(import::open_sources(files)); });
+
   auto const size = static_cast<double>(bytes);
   fmt::print("{} files, {}\n", files.size(), base::format_bytes(bytes));
   fmt::print("each alone                    {:6.3f} s  {:6.2f} GB/s\n", single,
@@ -85,10 +90,13 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: {} TRACE.json[.gz|.zst]|FOLDER\n", argv[0]);
     return 2;
   }
+
   std::filesystem::is_directory(argv[1]) ? measure_folder(argv[1]) : measure_file(argv[1]);
+
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   fmt::print("most memory held, with the file's pages   {}\n",
              base::format_bytes(static_cast<uint64_t>(usage.ru_maxrss) << 10U));
+
   return 0;
 }

@@ -89,68 +89,89 @@ class Insert {
   sqlite3_stmt* statement_ = nullptr;
 };
 
+constexpr int kNames = 400;
+
+void insert_names(sqlite3* to) {
+  for (int i = 0; i < kNames; ++i)
+    sqlite3_exec(to,
+                 fmt::format("INSERT INTO StringIds VALUES ({}, 'void "
+                             "at::native::vectorized_elementwise_kernel<4, "
+                             "functor_{}<float>>(int, T2, T3)')",
+                             100 + i, i)
+                     .c_str(),
+                 nullptr, nullptr, nullptr);
+}
+
 /// One launched op takes ten rows: five calls and ranges of the host, its kernel or copy, a system
 /// call, and counters.
+class OpRows {
+ public:
+  explicit OpRows(sqlite3* to)
+      : runtime_(to, "CUPTI_ACTIVITY_KIND_RUNTIME", "?, ?, 0, ?, ?, ?, 0, NULL"),
+        kernel_(to, "CUPTI_ACTIVITY_KIND_KERNEL",
+                "?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, 1, 0, 40, ?, 1, 1, 128, 1, 1, 0, 4096, 0, 0, "
+                "?, 65536, NULL, 0, NULL, NULL, "
+                "NULL, NULL, 1, 1, 1, 0, 8, 0, NULL, ''"),
+        copy_(to, "CUPTI_ACTIVITY_KIND_MEMCPY",
+              "?, ?, ?, ?, 0, ?, ?, ?, ?, 1, NULL, 1, 2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, "
+              "1"),
+        range_(to, "NVTX_EVENTS",
+               "?, ?, 59, NULL, NULL, NULL, NULL, ?, NULL, ?, 0, NULL, NULL, NULL, NULL, NULL, "
+               "NULL, NULL, NULL, NULL"),
+        text_(to, "NVTX_EVENTS",
+              "?, ?, 59, NULL, NULL, NULL, 'aten::add, op_id = ' || ?, ?, NULL, NULL, 0, NULL, "
+              "NULL, NULL, NULL, NULL, NULL, "
+              "NULL, NULL, NULL"),
+        system_(to, "OSRT_API", "?, ?, 0, ?, 4, 0, NULL, 0, 0"),
+        metric_(to, "GPU_METRICS", "?, ?, ?, 1, ?") {}
+
+  void add(int64_t op, std::mt19937_64& random) {
+    int64_t const device = op % 2, process = int64_t{1} << 48 | (1000 + device) << 24,
+                  thread = process | (1000 + device), at = 1'000'000 + op * 10'000;
+    auto const name = static_cast<int64_t>(100 + random() % kNames);
+    auto const device_at = at + 20'000 + static_cast<int64_t>(random() % 1000);
+
+    range_.row(at, at + 9'000, thread, name);
+    range_.row(at + 100, at + 8'000, thread, 100 + name % 16);
+    // A tenth of the ranges has a name of its own, as PyTorch's have.
+    if (op % 5 == 0)
+      text_.row(at + 200, at + 7'000, op, thread);
+    else
+      range_.row(at + 200, at + 7'000, thread, name);
+
+    runtime_.row(at + 300, at + 400, thread, 3 * op, int64_t{3});
+    runtime_.row(at + 500, at + 3'000, thread, 3 * op + 1, int64_t{1});
+    kernel_.row(device_at, device_at + 3'000, device, device + 1, int64_t{7}, 3 * op + 1, process,
+                op % 100 == 0 ? 5 : name, name, name, 8 + op % 64, op);
+    if (op % 2 == 0)
+      copy_.row(device_at + 3'500, device_at + 4'000, device, device + 1, int64_t{13}, 3 * op + 2,
+                process, 4096 + op % 1000);
+    else
+      runtime_.row(at + 3'100, at + 3'200, thread, 3 * op + 2, int64_t{3});
+    runtime_.row(at + 4'000, at + 4'500, thread, op % 2 == 0 ? 3 * op + 2 : 0,
+                 op % 2 == 0 ? int64_t{2} : int64_t{3});
+
+    system_.row(at + 9'100, at + 9'200, thread);
+    metric_.row(at, at, 256 + device, op % 100);
+  }
+
+ private:
+  Insert runtime_, kernel_, copy_, range_, text_, system_, metric_;
+};
+
 void make_export(std::string const& path, int64_t rows) {
   std::filesystem::remove(path);
   sqlite3* to = nullptr;
   sqlite3_open(path.c_str(), &to);
   sqlite3_exec(to, kSchema, nullptr, nullptr, nullptr);
+
+  insert_names(to);
   {
-    constexpr int kNames = 400;
-    for (int i = 0; i < kNames; ++i)
-      sqlite3_exec(to,
-                   fmt::format("INSERT INTO StringIds VALUES ({}, 'void "
-                               "at::native::vectorized_elementwise_kernel<4, "
-                               "functor_{}<float>>(int, T2, T3)')",
-                               100 + i, i)
-                       .c_str(),
-                   nullptr, nullptr, nullptr);
-    Insert runtime(to, "CUPTI_ACTIVITY_KIND_RUNTIME", "?, ?, 0, ?, ?, ?, 0, NULL");
-    Insert kernel(to, "CUPTI_ACTIVITY_KIND_KERNEL",
-                  "?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, 1, 0, 40, ?, 1, 1, 128, 1, 1, 0, 4096, 0, 0, "
-                  "?, 65536, NULL, 0, NULL, NULL, "
-                  "NULL, NULL, 1, 1, 1, 0, 8, 0, NULL, ''");
-    Insert copy(
-        to, "CUPTI_ACTIVITY_KIND_MEMCPY",
-        "?, ?, ?, ?, 0, ?, ?, ?, ?, 1, NULL, 1, 2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1");
-    Insert range(to, "NVTX_EVENTS",
-                 "?, ?, 59, NULL, NULL, NULL, NULL, ?, NULL, ?, 0, NULL, NULL, NULL, NULL, NULL, "
-                 "NULL, NULL, NULL, NULL");
-    Insert text(to, "NVTX_EVENTS",
-                "?, ?, 59, NULL, NULL, NULL, 'aten::add, op_id = ' || ?, ?, NULL, NULL, 0, NULL, "
-                "NULL, NULL, NULL, NULL, NULL, "
-                "NULL, NULL, NULL");
-    Insert system(to, "OSRT_API", "?, ?, 0, ?, 4, 0, NULL, 0, 0");
-    Insert metric(to, "GPU_METRICS", "?, ?, ?, 1, ?");
+    OpRows ops(to);
     std::mt19937_64 random(1);
-    for (int64_t op = 0; op < rows / 10; ++op) {
-      int64_t const device = op % 2, process = int64_t{1} << 48 | (1000 + device) << 24,
-                    thread = process | (1000 + device), at = 1'000'000 + op * 10'000;
-      auto const name = static_cast<int64_t>(100 + random() % kNames);
-      auto const device_at = at + 20'000 + static_cast<int64_t>(random() % 1000);
-      range.row(at, at + 9'000, thread, name);
-      range.row(at + 100, at + 8'000, thread, 100 + name % 16);
-      // A tenth of the ranges has a name of its own, as PyTorch's have.
-      if (op % 5 == 0)
-        text.row(at + 200, at + 7'000, op, thread);
-      else
-        range.row(at + 200, at + 7'000, thread, name);
-      runtime.row(at + 300, at + 400, thread, 3 * op, int64_t{3});
-      runtime.row(at + 500, at + 3'000, thread, 3 * op + 1, int64_t{1});
-      kernel.row(device_at, device_at + 3'000, device, device + 1, int64_t{7}, 3 * op + 1, process,
-                 op % 100 == 0 ? 5 : name, name, name, 8 + op % 64, op);
-      if (op % 2 == 0)
-        copy.row(device_at + 3'500, device_at + 4'000, device, device + 1, int64_t{13}, 3 * op + 2,
-                 process, 4096 + op % 1000);
-      else
-        runtime.row(at + 3'100, at + 3'200, thread, 3 * op + 2, int64_t{3});
-      runtime.row(at + 4'000, at + 4'500, thread, op % 2 == 0 ? 3 * op + 2 : 0,
-                  op % 2 == 0 ? int64_t{2} : int64_t{3});
-      system.row(at + 9'100, at + 9'200, thread);
-      metric.row(at, at, 256 + device, op % 100);
-    }
+    for (int64_t op = 0; op < rows / 10; ++op) ops.add(op, random);
   }
+
   sqlite3_exec(to, "COMMIT", nullptr, nullptr, nullptr);
   sqlite3_close(to);
 }
@@ -164,11 +185,13 @@ uint64_t step_alone(base::ByteSpan bytes, std::string const& name) {
     fmt::print(stderr, "stepscope: {}\n", database.error().message);
     std::exit(2);
   }
+
   uint64_t rows = 0;
   auto const count = [&](char const* table, std::initializer_list<std::string_view> columns) {
     TableScan scan(*database, table, columns);
     while (scan.next()) ++rows;
   };
+
   count("StringIds", {"id", "value"});
   count("CUPTI_ACTIVITY_KIND_RUNTIME",
         {"start", "end", "globalTid", "correlationId", "nameId", "returnValue"});
@@ -198,6 +221,7 @@ uint64_t step_alone(base::ByteSpan bytes, std::string const& name) {
   count("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
         {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid",
          "syncType", "eventId", "eventSyncId"});
+
   count("NVTX_EVENTS",
         {"start", "end", "eventType", "globalTid", "domainId", "textId", "text", "category",
          "color", "uint64Value", "int64Value", "doubleValue", "uint32Value", "int32Value",
@@ -217,11 +241,13 @@ int main(int argc, char** argv) {
     path = (std::filesystem::temp_directory_path() / "stepscope_bench_nsys.sqlite").string();
     make_export(path, rows);
   }
+
   auto const mapped = base::MappedFile::open(path);
   if (!mapped) {
     fmt::print(stderr, "stepscope: {}\n", mapped.error().message);
     return 2;
   }
+
   uint64_t rows = 0, events = 0;
   double const stepping = median_s([&] { rows = step_alone(mapped->bytes(), path); });
   double const reading = median_s([&] {
@@ -233,6 +259,7 @@ int main(int argc, char** argv) {
     events = 0;
     for (auto const& trace : *traces) events += trace.event_count();
   });
+
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   fmt::print("{}, {} rows, {} events\n", base::format_bytes(mapped->bytes().size()),
@@ -243,6 +270,7 @@ int main(int argc, char** argv) {
              static_cast<double>(rows) / reading / 1e6);
   fmt::print("most memory held, with the file's pages   {}\n",
              base::format_bytes(static_cast<uint64_t>(usage.ru_maxrss) << 10U));
+
   if (is_count) std::filesystem::remove(path);
   return 0;
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How fast do the bundled workloads train on a GPU, beside the same models in PyTorch eager on the same GPU? Both in turn, in one run.
+"""How fast do the bundled workloads train on a GPU, compared with the same models in PyTorch eager on the same GPU? Both are interleaved in one run.
 
     python3 bench/pytorch_ratio.py [--stepscope build/release/bin/stepscope] [--pairs 3] [--precision fp32]… [--json FILE]
 
 Prints, for cifar10 (images/s) and gpt (tokens/s) and each precision, the median of both and of the pairs' ratios stepscope / PyTorch, and
 writes every number as JSON. PyTorch copies its batch from page-locked memory in each step and reads the loss every tenth step, which is its
-usual loop; Stepscope reads it in every step, and its times are its own: from a step's begin on the host until its last work on the
-device is over. Of PyTorch's two memory formats for images the faster one counts. Where there is no GPU or no
+usual loop. Stepscope reads the loss in every step. Its times are its own: from a step's begin on the host until its last work on the
+device is over. The faster of PyTorch's two memory formats for images counts. Where there is no GPU or no
 PyTorch it says so and ends with exit status 77; nothing is measured then.
 """
 import argparse

@@ -1,5 +1,6 @@
 // Does the recorder keep up? Some threads record ranges at a rate given by the clock for some
-// seconds; prints what was lost, what each side used of the processor, and the size of the file.
+// seconds. The program prints what was lost, what each side used of the processor, and the size of
+// the file.
 // The default is the target of docs/design/BENCHMARKS.md: two threads of 10 M ranges a second for
 // ten seconds with the default buffer.
 //
@@ -51,10 +52,12 @@ double cpu_seconds(clockid_t clock) {
 double record(NvtxSource& source, Flood const& flood, int64_t number) {
   std::vector<std::string> names;
   for (size_t i = 0; i < flood.names; ++i) names.push_back("layer_" + std::to_string(i));
+
   ThreadRecorder& recorder = *source.attach(number);
   int64_t const ranges_a_slot = flood.rate * kSlot.count() / 1000;
   auto const begin = std::chrono::steady_clock::now();
   size_t name = 0;
+
   for (int64_t slot = 0; slot < flood.seconds * (1000 / kSlot.count()); ++slot) {
     std::this_thread::sleep_until(begin + slot * kSlot);
     for (int64_t i = 0; i < ranges_a_slot; ++i) {
@@ -63,6 +66,7 @@ double record(NvtxSource& source, Flood const& flood, int64_t number) {
       name = name + 1 < names.size() ? name + 1 : 0;
     }
   }
+
   recorder.close({"flood"});
   return cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -84,9 +88,11 @@ int main(int argc, char** argv) {
   fs::path const folder =
       fs::temp_directory_path() / ("record_flood_" + std::to_string(::getpid()));
   fs::create_directories(folder);
+
   CaptureOptions options;
   options.folder = folder;
   options.buffer_bytes = flood.buffer_mb << 20;
+
   Registry registry;
   Session session(options);
   auto owned = std::make_unique<NvtxSource>(session.window(), session.tick_source(), registry,
@@ -94,12 +100,14 @@ int main(int argc, char** argv) {
   NvtxSource& source = *owned;
   session.add_source(std::move(owned));
   session.start();
+
   auto const begin = std::chrono::steady_clock::now();
   std::vector<double> producers(static_cast<size_t>(flood.threads));
   std::vector<std::thread> threads;
   for (size_t t = 0; t < producers.size(); ++t)
     threads.emplace_back([&, t] { producers[t] = record(source, flood, static_cast<int64_t>(t)); });
   for (std::thread& thread : threads) thread.join();
+
   auto const elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
@@ -113,6 +121,7 @@ int main(int argc, char** argv) {
   for (double const seconds : producers) recording += seconds;
   double const writing = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - recording;
   auto const bytes = static_cast<double>(fs::file_size(report.path));
+
   std::printf("%d threads x %.1f M ranges/s x %d s, buffer %zu MB\n", flood.threads,
               static_cast<double>(flood.rate) * 1e-6, flood.seconds, flood.buffer_mb);
   std::printf("ranges        %14.0f  in %.2f s (%.1f M/s), file complete after %.2f s\n", events,
@@ -125,6 +134,7 @@ int main(int argc, char** argv) {
               writing * 1e9 / static_cast<double>(report.events));
   std::printf("file          %14.2f  bytes a range, %.0f MB\n",
               bytes / static_cast<double>(report.events), bytes * 1e-6);
+
   fs::remove_all(folder);
   return 0;
 }

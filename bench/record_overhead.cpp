@@ -2,7 +2,7 @@
 // ratio to the limit:
 //   limit           two clock reads and the stores of what a range is: three words
 //   no tool         NVTX push + pop in a program without the tracer
-//   recorder        ThreadRecorder::push_text + pop into a ring that nobody drains meanwhile
+//   recorder        ThreadRecorder::push_text + pop into a ring that no thread drains meanwhile
 //   traced          NVTX push + pop with the tracer inside, in bursts between which the writer
 //   rests while draining  the same at 10 M ranges/s: the writer decodes and encodes all the time
 //   behind the end  NVTX push + pop after the capture has ended
@@ -60,6 +60,7 @@ double median_ns(Burst const& burst, Pause const& pause) {
     burst();
     times.push_back(static_cast<double>(monotonic_ns() - begin) / kBurst);
   }
+
   std::nth_element(times.begin(), times.begin() + kBursts / 2, times.end());
   return times[kBursts / 2];
 }
@@ -71,6 +72,7 @@ template <class Pause>
 double limit_after(Pause const& pause) {
   TickSource const source = stepscope::tracer::choose_tick_source();
   auto const words = std::make_unique<std::array<uint64_t, 3 * kBurst>>();
+
   auto const burst = [&] {
     for (uint64_t* record = words->data(); record != words->data() + words->size(); record += 3) {
       record[1] = 0x0064'7261'7772'6f66;
@@ -79,6 +81,7 @@ double limit_after(Pause const& pause) {
       asm volatile("" ::: "memory");
     }
   };
+
   return median_ns(burst, pause);
 }
 
@@ -88,12 +91,14 @@ double recorder() {
   using namespace stepscope::tracer;
   CaptureWindow window{std::nullopt};
   ThreadRecorder thread(window, choose_tick_source(), 0, 1, 1 << 20);
+
   auto const burst = [&] {
     for (int i = 0; i < kBurst; ++i) {
       thread.push_text(kDefaultDomain, "forward");
       thread.pop(kDefaultDomain);
     }
   };
+
   return median_ns(burst, [&] { thread.ring().release(thread.ring().head()); });
 }
 
@@ -102,15 +107,18 @@ double decode() {
   using namespace stepscope::tracer;
   constexpr std::array<char const*, 6> kNames = {"forward", "encoder.layer.11", "optimizer",
                                                  "loss",    "aten::conv2d",     "backward"};
+
   CaptureWindow window{std::nullopt};
   Registry registry;
   Decoder decoder(registry, false);
   TraceStore store;
   TickSource const source = choose_tick_source();
+
   ClockFit clock(sample_clocks(source));
   ThreadRecorder thread(window, source, 0, 1, 1 << 20);
   Ring& ring = thread.ring();
   stepscope::model::EventBatch spare;
+
   auto const record = [&] {
     ring.release(ring.head());
     spare.clear();
@@ -123,6 +131,7 @@ double decode() {
     }
     clock.add(sample_clocks(source));
   };
+
   return median_ns(
       [&] {
         for (uint64_t position = ring.tail(); position < ring.head();) {
@@ -162,9 +171,9 @@ void wait_for_next_slot() {
   }
 }
 
-/// Both while the writer drains 10 M ranges/s. Where two cores share what they calculate with
-/// (hyper-threads, most rented machines), the writer at work slows the other core, and with it the
-/// limit: that is why it is measured again.
+/// Both while the writer drains 10 M ranges/s. Hyper-threads, as on most rented machines, share
+/// execution units: the writer at work slows the other core, and with it the limit. So the limit is
+/// measured again.
 double traced_while_draining() { return median_ns(push_and_pop, wait_for_next_slot); }
 double limit_while_draining() {
   return limit_after([] {
@@ -196,7 +205,7 @@ constexpr std::array kBehindTheEnd = {
     Series{"no tool any more", [] { return median_ns(push_and_pop, nothing); }, 0}};
 
 using Rounds = std::array<double, kRounds>;
-/// Of all series, in memory that parent and child share.
+/// The rounds of all series, in memory that parent and child share.
 using Results = std::array<Rounds, kWithoutTool.size() + kWithTool.size() + kBehindTheEnd.size()>;
 
 template <size_t N>
@@ -252,13 +261,16 @@ int main() {
       ::mmap(nullptr, sizeof(Results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto& results = *static_cast<Results*>(shared);
   Rounds* const with_tool = results.data() + kWithoutTool.size();
+
   ::unsetenv("NVTX_INJECTION64_PATH");
   in_child([&] { measure(kWithoutTool, results.data()); });
+
   fs::path const folder =
       fs::temp_directory_path() / ("record_overhead_" + std::to_string(::getpid()));
   fs::create_directories(folder);
   use_tracer(folder);
   in_child([&] { measure(kWithTool, with_tool); });
+
   Rounds* const behind = with_tool + kWithTool.size();
   in_child([&] {
     push_and_pop();
@@ -266,6 +278,7 @@ int main() {
       std::fprintf(stderr, "%s\n", stepscope::api::capture_error());
     measure(kBehindTheEnd, behind);
   });
+
   fs::remove_all(folder);
   print(kWithoutTool, results.data());
   print(kWithTool, with_tool);

@@ -29,11 +29,14 @@ void bm_make_run(benchmark::State& state, char const* pattern) {
   options.pattern = synth::find_pattern(pattern);
   options.ranks = kRanks;
   options.events_per_rank = kEventsPerRank;
+
   uint64_t events = 0;
+
   for (auto _ : state) {
     state.PauseTiming();
     std::string const folder = make_folder();
     state.ResumeTiming();
+
     auto const made = synth::make_run(options, folder);
     state.PauseTiming();
     std::filesystem::remove_all(folder);
@@ -41,6 +44,7 @@ void bm_make_run(benchmark::State& state, char const* pattern) {
     events += made->events;
     state.ResumeTiming();
   }
+
   state.counters["events/s"] =
       benchmark::Counter(static_cast<double>(events), benchmark::Counter::kIsRate);
 }

@@ -76,25 +76,31 @@ model::Trace trace_of(json const& root, bool details) {
   model::TraceBuilder builder;
   std::map<std::string, model::TrackId> tracks;
   int64_t first = INT64_MAX;
+
   for (json const& event : root["traceEvents"])
     if (event.value("ph", "") == "X") first = std::min(first, nanoseconds(event, "ts"));
+
   for (json const& event : root["traceEvents"]) {
     if (event.value("ph", "") != "X") continue;
     std::string const category = event.value("cat", "");
     std::string const key = event["pid"].dump() + "/" + event["tid"].dump();
     auto const [track, is_new] = tracks.try_emplace(key);
     if (is_new) track->second = builder.add_track({.name = key});
+
     json const arguments = event.value("args", json::object());
     auto const number = [&](char const* name) {
       return arguments.contains(name) && arguments[name].is_number()
                  ? arguments[name].get<int64_t>()
                  : int64_t{0};
     };
+
     int64_t const start = nanoseconds(event, "ts") - first;
     int64_t const dur = nanoseconds(event, "dur");
     model::StringId const name = builder.intern(event["name"].get<std::string>());
     auto const correlation = static_cast<uint64_t>(number("correlation"));
+
     model::EventBatch& batch = builder.events(track->second);
+
     if (details && category == "kernel") {
       model::KernelDetail kernel;
       if (arguments.contains("grid") && arguments.contains("block")) {
@@ -116,6 +122,7 @@ model::Trace trace_of(json const& root, bool details) {
                 start, dur, name, correlation);
     }
   }
+
   return std::move(builder).finish();
 }
 
@@ -148,6 +155,7 @@ Encoded encode(model::Trace const& trace, file::EventEncoder& encoder) {
       out.blocks.push_back(std::move(block));
     }
   }
+
   return out;
 }
 
@@ -155,8 +163,10 @@ void print_sizes(std::vector<Sample> const& plain, std::vector<Sample> const& fu
   fmt::print(
       "Bytes an event (start, duration, track, name, correlation; the last column with every "
       "detail)\n");
+
   fmt::print("{:<28} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "trace", "events", "JSON", "gzip",
              "structs", "ours", "details");
+
   for (size_t i = 0; i < plain.size(); ++i) {
     file::EventEncoder encoder;
     double const events = plain[i].trace.event_count();
@@ -172,6 +182,7 @@ void print_sizes(std::vector<Sample> const& plain, std::vector<Sample> const& fu
 double copy_limit(model::Trace const& trace) {
   auto const& columns = trace.columns();
   std::vector<char> target(columns.start.size() * sizeof(int64_t));
+
   double const seconds = median_s([&] {
     std::memcpy(target.data(), columns.start.data(), columns.start.size() * 8);
     std::memcpy(target.data(), columns.dur.data(), columns.dur.size() * 8);
@@ -179,6 +190,7 @@ double copy_limit(model::Trace const& trace) {
     std::memcpy(target.data(), columns.name.data(), columns.name.size() * 4);
     std::memcpy(target.data(), columns.kind.data(), columns.kind.size());
   });
+
   return seconds * 1e9 / trace.event_count();
 }
 
@@ -187,10 +199,12 @@ void print_speed(Sample const& sample) {
   file::EventEncoder encoder;
   Encoded encoded;
   double const encoding = median_s([&] { encoded = encode(sample.trace, encoder); });
+
   file::EventDecoder decoder;
   model::EventBatch batch;
   uint64_t unknown = 0;
   uint64_t rows = 0;
+
   double const decoding = median_s([&] {
     for (Encoded::Block const& block : encoded.blocks) {
       if (!decoder.decode(block.payload.span(), block.rows, file::current_columns(), {}, batch,
@@ -199,10 +213,12 @@ void print_speed(Sample const& sample) {
       rows += batch.size();
     }
   });
+
   double const summarizing = median_s([&] {
     for (uint32_t track = 0; track < sample.trace.tracks().size(); ++track)
       file::summary_of(sample.trace, model::TrackId{track});
   });
+
   fmt::print("{:<28} {:>9.1f} {:>9.1f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f}\n", sample.name,
              events / encoding / 1e6, events / decoding / 1e6, encoding * 1e9 / events,
              decoding * 1e9 / events, summarizing * 1e9 / events, copy_limit(sample.trace));
@@ -213,16 +229,19 @@ model::Trace long_track(uint32_t count) {
   model::TraceBuilder builder;
   model::TrackId const track =
       builder.add_track({.kind = model::TrackKind::kStream, .name = "stream", .device = 0});
+
   model::EventBatch& batch = builder.events(track);
   batch.reserve(count);
   uint64_t state = 1;
   int64_t time = 0;
+
   for (uint32_t i = 0; i < count; ++i) {
     state = state * 6'364'136'223'846'793'005U + 1'442'695'040'888'963'407U;
     auto const dur = static_cast<int64_t>(2000 + (state >> 33) % 60'000);
     batch.add_range(time, dur, model::StringId{0});
     time += dur + static_cast<int64_t>(state >> 60) * 300 + (i % 1000 == 0 ? 2'000'000 : 0);
   }
+
   return std::move(builder).finish();
 }
 
@@ -231,20 +250,25 @@ void print_pyramid() {
   model::Trace const trace = long_track(kEvents);
   model::TrackSummary summary;
   model::EventView const events = trace.events_of(model::TrackId{0});
+
   double const building =
       median_s([&] { summary = model::summarize(events, trace.columns().depth); });
+
   base::ByteWriter stored;
   file::ColumnEncoder columns;
   file::encode_summary(summary, columns, stored);
+
   model::TrackPyramid pyramid;
   double const loading = seconds_of([&] { pyramid = model::TrackPyramid(summary); });
   int64_t begin = 0, end = 0;
   std::tie(begin, end) = trace.time_range();
+
   uint64_t seen = 0;  // keeps the work from being optimised away
   double const whole = median_s([&] { seen += pyramid.view(begin, end, 1920).back().starts; });
   double const part = median_s([&] {
     seen += pyramid.view(begin + (end - begin) / 3, begin + (end - begin) / 2, 1920).back().starts;
   });
+
   fmt::print("\nOne track of {} events\n", base::format_count(kEvents));
   fmt::print(
       "  summary       {:8.2f} ns an event to build, {:.3f} bytes an event in the file, {} bins\n",
@@ -259,13 +283,16 @@ std::vector<std::pair<Sample, Sample>> load(std::filesystem::path const& folder)
   for (char const* const name : {"v100-ddp-memory-rank1of2", "v100-resnet-ns"}) {
     auto const path = folder / (std::string(name) + ".json.gz");
     if (!std::filesystem::exists(path)) continue;
+
     std::string const text = output_of("gzip -dc '" + path.string() + "'");
     json const root = json::parse(text);
     auto const make = [&](bool details) {
       return Sample{name, text.size(), std::filesystem::file_size(path), trace_of(root, details)};
     };
+
     samples.emplace_back(make(false), make(true));
   }
+
   return samples;
 }
 
@@ -279,6 +306,7 @@ int main(int argc, char** argv) {
       plain.push_back(std::move(without));
       full.push_back(std::move(with));
     }
+
     print_sizes(plain, full);
     fmt::print(
         "\nSpeed on one core, every column and detail (M events/s, then ns an event; copy: the "
@@ -287,6 +315,7 @@ int main(int argc, char** argv) {
                "encode", "decode", "summary", "copy");
     for (Sample const& sample : full) print_speed(sample);
   }
+
   print_pyramid();
   return 0;
 }

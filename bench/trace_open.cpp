@@ -51,6 +51,7 @@ void measure_one_step(std::string const& path) {
     events = expect(trace_file.read({.window = {wanted.start, wanted.start + wanted.dur}}))
                  .event_count();
   });
+
   fmt::print("open one file and read one of its steps        {:8.2f} ms, {} events\n", step,
              events);
 }
@@ -59,6 +60,7 @@ void measure_views(std::string const& path) {
   auto const trace_file = expect(file::TraceFile::open(path));
   auto const range = trace_file.time_range();
   uint64_t starts = 0;
+
   double const views = median_ms([&] {
     for (uint32_t track = 0; track < trace_file.tracks().size(); ++track) {
       model::TrackPyramid const pyramid(expect(trace_file.summary(model::TrackId{track})));
@@ -66,9 +68,11 @@ void measure_views(std::string const& path) {
         starts += bin.starts;
     }
   });
+
   fmt::print("its {} tracks at 1,920 bins, from the summaries  {:8.2f} ms\n",
              trace_file.tracks().size(), views);
   if (trace_file.event_count() > file::events_that_fit()) return;
+
   double const all = median_ms([&] { starts += expect(trace_file.read()).event_count(); });
   fmt::print("all of its {} events as a trace       {:8.2f} ms, {:.1f} M events/s{}\n",
              base::format_count(trace_file.event_count()), all,
@@ -80,12 +84,15 @@ void measure_recovery(std::string const& path) {
   auto const mapped = expect(base::MappedFile::open(path));
   base::ByteSpan const cut = mapped.bytes().first(mapped.bytes().size() - file::kEndSize);
   uint64_t events = 0;
+
   double const recovering =
       median_ms([&] { events = expect(file::TraceFile::open(cut, path)).event_count(); });
+
   uint64_t sum = 0;
   double const touching = median_ms([&] {
     for (size_t i = 0; i + 8 <= cut.size(); i += 64) sum += static_cast<uint64_t>(cut[i]);
   });
+
   fmt::print("find {} events of {} without its end  {:8.2f} ms; touching its bytes {:.2f} ms{}\n",
              base::format_count(events), base::format_bytes(cut.size()), recovering, touching,
              sum == 0 ? " " : "");
@@ -98,13 +105,16 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: {} RUN\n", argv[0]);
     return 2;
   }
+
   auto const files = expect(import::files_of(argv[1]));
   for (std::string const& path : files)
     if (auto const added = file::add_summaries(path); !added)
       fmt::print(stderr, "stepscope: {}\n", added.error().message);
+
   measure_opening(files);
   measure_one_step(files.front());
   measure_views(files.front());
   measure_recovery(files.front());
+
   return 0;
 }

@@ -1,8 +1,8 @@
 // What a frame of the viewer costs: viewer_tour RUN (made with stepscope synth, say 64 ranks of 1.6
-// M events). Opens the run as the viewer does, then makes a tour on no backend: from the whole run
-// to a microsecond and back, along the run, every panel open, with a search, with the critical
-// path. Processor time of the frames' own thread; work beside the frames goes on meanwhile, as for
-// a person. Needs no display.
+// M events). Opens the run as the viewer does, then makes a tour on no backend. The tour goes from
+// the whole run to a microsecond and back, along the run, with every panel open, with a search, and
+// with the critical path. It measures processor time of the frames' own thread. Work on other
+// threads goes on meanwhile, as for a person. Needs no display.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -41,7 +41,7 @@ double thread_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
-/// Of all threads.
+/// Processor time of all threads.
 double process_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -64,10 +64,12 @@ class Screen {
     io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
     io.DisplaySize = ImVec2(1920, 1080);
     io.DeltaTime = 1.0F / 60;
+
     io.MousePos = ImVec2(700, 400);
 #if IMGUI_VERSION_NUM < 18700
     for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = 300 + key;
 #endif
+
     load_fonts(1);
     io.Fonts->Build();
     apply_style(Theme::kDark, 1);
@@ -133,11 +135,13 @@ class Tour {
   void search(std::string const& query) {
     double const begin = wall_ms(), processor = process_ms();
     double first = 0, in_frames = 0;
+
     search_for(state_, query);
     while (state_.search.pending) {
       in_frames += screen_.frame(scene_, state_, cache_);
       if (first == 0 && state_.search.total > 0) first = wall_ms() - begin;
     }
+
     fmt::print(
         "search {:<26} {:>12} hits   first {:5.0f} ms   all {:6.0f} ms   {:6.0f} ms of processor "
         "beside the frames\n",
@@ -145,8 +149,7 @@ class Tour {
         process_ms() - processor - in_frames);
   }
 
-  /// Of a name that few blocks have, of one that all have, of a kind, and of what only the times
-  /// tell.
+  /// Searches for a name that few blocks have, one that all have, a kind, and durations.
   [[nodiscard]] std::vector<std::string> searches() const {
     constexpr size_t kWords = 24;  // of names that are longer than a line
     auto const& kernels = scene_.analysis.kernels;
@@ -169,10 +172,12 @@ class Tour {
       state_.panels.tab = tab;
       zoom_in_and_out(fmt::format("zoom, {}", name).c_str());
     }
+
     state_.panels.tab = Tab::kStatistics;
     for (std::string const& query : searches()) search(query);
     zoom_in_and_out("zoom, searching");
     fmt::print("own memory after searches: {:.0f} MiB\n", own_memory());
+
     state_.search = {};
     state_.panels.path = true;
     double const asked = wall_ms();
@@ -180,15 +185,18 @@ class Tour {
     cache_.finish();
     fmt::print("critical path: {:.0f} ms until its line is there\n", wall_ms() - asked);
     zoom_in_and_out("zoom, critical path");
+
     for (uint32_t node = 0; node < scene_.nodes.size(); node = scene_.nodes[node].subtree_end)
       state_.closed.insert(node);
     zoom_in_and_out("zoom, all ranks closed");
+
     stretch("select collectives", 200, [&](int i) {
       auto const& all = scene_.analysis.collectives;
       if (all.empty()) return;
       state_.selection =
           scene_.selection_of(all[all.size() * static_cast<size_t>(i) / 200].participants.front());
     });
+
     fmt::print("own memory: {:.0f} MiB\n", own_memory());
     print("all", all_);
   }
@@ -206,10 +214,12 @@ int out_of_core_tour(std::vector<std::string> const& paths) {
   Screen screen;
   double const begin = wall_ms();
   double const processor = process_ms();
+
   OpenTask opening(paths);
   opening.finish();
   auto const scene = bench::expect(opening.take());
   double const opened = wall_ms();
+
   {
     ViewState state = initial_view(*scene);
     PanelCache cache;
@@ -220,16 +230,19 @@ int out_of_core_tour(std::vector<std::string> const& paths) {
         base::format_count(scene->events), opened - begin, wall_ms() - begin,
         process_ms() - processor, own_memory());
   }
+
   double const asked = wall_ms();
   OutOfCoreAnalysis analysis(scene->store->files());
   fmt::print("while it is analyzed:\n");
   Tour(screen, *scene).zoom_in_and_out("zoom");
   analysis.finish();
   double const analyzed = wall_ms();
+
   // Between two frames.
   take_analysis(*scene, bench::expect(analysis.take()));
   fmt::print("analyzed: {:.0f} ms, taken over in {:.1f} ms, own memory {:.0f} MiB\n",
              analyzed - asked, wall_ms() - analyzed, own_memory());
+
   Tour(screen, *scene).run();
   return 0;
 }
@@ -243,6 +256,7 @@ int main(int argc, char** argv) {
   }
   std::vector<std::string> const paths(argv + 1, argv + argc);
   if (is_out_of_core(bench::expect(import::open_sources(paths)))) return out_of_core_tour(paths);
+
   double const begin = wall_ms();
   auto run = bench::expect(import::open_run(paths));
   double const read = wall_ms();
@@ -252,6 +266,7 @@ int main(int argc, char** argv) {
   double const made = wall_ms();
   fmt::print("{} events: read {:.0f} ms, analyze {:.0f} ms, make the scene {:.0f} ms\n",
              base::format_count(scene.events), read - begin, analyzed - read, made - analyzed);
+
   Screen screen;
   Tour tour(screen, scene);
   tour.run();

@@ -1,8 +1,9 @@
-// How fast XLA profiles are read: xplane_import [MB [FILE]] makes two of about so many MB (100) in
-// memory, one of a GPU's ops with the stats that CUPTI's records get and their launches, one of a
-// host's many short ranges as the Python tracer writes them; or reads FILE. Medians of kRepeats;
-// beside them one core's walk over every field of the same bytes by the reader of the wire format,
-// and adding the bytes up. The time on cores says whether the machine had any to give.
+// How fast XLA profiles are read: xplane_import [MB [FILE]]. Without FILE it makes two profiles of
+// about MB (100) in memory. One has a GPU's ops with the stats that CUPTI's records get, and their
+// launches. The other has a host's many short ranges as the Python tracer writes them. Medians of
+// kRepeats. For comparison it times one core's walk over every field of the same bytes by the
+// reader of the wire format, and adding the bytes up. Core time shows whether the machine had free
+// cores.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -70,11 +71,13 @@ std::string make_gpu_profile(size_t bytes) {
   constexpr int64_t kPeriodPs = 10'000'000;
   size_t const pairs = bytes / kBytesAPair / kGpus / kStreams;
   std::vector<std::string> planes;
+
   PlaneWriter host("/host:CPU");
   uint64_t correlation = 0;
   for (size_t device = 0; device < kGpus; ++device) {
     PlaneWriter gpu(fmt::format("/device:GPU:{}", device));
     uint64_t of_gpu = correlation;
+
     for (size_t stream = 0; stream < kStreams; ++stream) {
       gpu.line(static_cast<int64_t>(13 + stream), fmt::format("Stream #{}(Kernel)", 13 + stream),
                1000);
@@ -98,8 +101,10 @@ std::string make_gpu_profile(size_t bytes) {
              {"program_id", int64_t{15}}});
       }
     }
+
     host.line(static_cast<int64_t>(500 + device), fmt::format("Host Threads/{}", 500 + device),
               1000);
+
     for (size_t i = 0; i < pairs * kStreams; ++i) {
       host.event("cuLaunchKernel",
                  static_cast<int64_t>(i) * kPeriodPs / static_cast<int64_t>(kStreams), 1'900'000,
@@ -109,8 +114,10 @@ std::string make_gpu_profile(size_t bytes) {
                   {"hlo_op", Reference{fmt::format("loop_fusion.{}", i % 200)}},
                   {"hlo_module", Reference{"jit_train_step"}}});
     }
+
     planes.push_back(gpu.message());
   }
+
   planes.push_back(host.message());
   return support::write_space(planes, "node");
 }
@@ -119,9 +126,11 @@ std::string make_gpu_profile(size_t bytes) {
 std::string make_host_profile(size_t bytes) {
   constexpr size_t kBytesAnEvent = 22, kThreads = 4, kNested = 4;
   PlaneWriter host("/host:CPU");
+
   std::vector<std::string> names;
   for (int i = 0; i < 2000; ++i)
     names.push_back(fmt::format("$module_{}.py:{} function_{}", i % 50, i, i));
+
   for (size_t thread = 0; thread < kThreads; ++thread) {
     host.line(static_cast<int64_t>(1000 + thread), "python", 1000);
     for (size_t i = 0; i < bytes / kBytesAnEvent / kThreads; ++i) {
@@ -131,6 +140,7 @@ std::string make_host_profile(size_t bytes) {
       host.event(names[i * 7 % names.size()], begin, kPs - 2 * depth * 300'000 - 1'000);
     }
   }
+
   return support::write_space({host.message()}, "node");
 }
 
@@ -149,6 +159,7 @@ uint64_t walk(std::string_view message, int depth) {
 void measure(char const* what, std::string_view text) {
   import::Input const input(std::as_bytes(std::span(text)), "bench.xplane.pb");
   auto const size = static_cast<double>(text.size());
+
   uint64_t sum = 0, fields = 0;
   uint32_t events = 0;
   Cost const adding = cost_of([&] {
@@ -158,8 +169,10 @@ void measure(char const* what, std::string_view text) {
       sum += word;
     }
   });
+
   constexpr int kStatsDepth = 4;
   Cost const walking = cost_of([&] { fields = walk(text, kStatsDepth); });
+
   Cost const reading = cost_of([&] {
     auto const trace = import::read_xplane(input);
     if (!trace) {
@@ -168,12 +181,15 @@ void measure(char const* what, std::string_view text) {
     }
     events = trace->event_count();
   });
+
   fmt::print("{}: {:.0f} MB, {} events, {:.0f} bytes each ({:x})\n", what, size / kMega,
              base::format_count(events), size / events, sum & 0xFU);
+
   auto const line = [&](char const* name, Cost const& cost) {
     fmt::print("  {:<34} {:6.3f} s  {:7.0f} MB/s, {:6.3f} s of cores\n", name, cost.wall_s,
                size / cost.wall_s / kMega, cost.cpu_s);
   };
+
   line("add up the bytes, one core", adding);
   line(fmt::format("walk over {} M fields, one core", fields / 1'000'000).c_str(), walking);
   line("to a trace, all cores", reading);
@@ -188,14 +204,17 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "stepscope: {}\n", mapped.error().message);
       return 2;
     }
+
     auto const bytes = mapped->bytes();
     measure(argv[2], {reinterpret_cast<char const*>(bytes.data()), bytes.size()});
     return 0;
   }
+
   constexpr size_t kDefaultMb = 100;
   size_t const bytes = (argc > 1 ? std::strtoull(argv[1], nullptr, 10) : kDefaultMb) * 1'000'000;
   measure("GPU ops and launches", make_gpu_profile(bytes));
   measure("host ranges", make_host_profile(bytes));
+
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   fmt::print("most memory held, with the profile   {}\n",

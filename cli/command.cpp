@@ -15,22 +15,22 @@
 
 namespace stepscope::cli {
 
-void Warnings::say_line(std::string const& about, std::string const& note) {
+void Warnings::print_line(std::string const& about, std::string const& note) {
   std::string const line =
       (about.empty() ? std::string() : base::printable(about) + ": ") + base::printable(note);
-  if (said_.insert(line).second) std::fprintf(stderr, "stepscope: %s\n", line.c_str());
+  if (printed_.insert(line).second) std::fprintf(stderr, "stepscope: %s\n", line.c_str());
 }
 
-void Warnings::say(std::vector<std::string> const& notes) {
-  for (std::string const& note : notes) say_line({}, note);
+void Warnings::print(std::vector<std::string> const& notes) {
+  for (std::string const& note : notes) print_line({}, note);
 }
 
-void Warnings::say_shared(std::vector<model::ProcessNotes> const& processes,
-                          std::vector<std::string> const& files) {
+void Warnings::print_shared(std::vector<model::ProcessNotes> const& processes,
+                            std::vector<std::string> const& files) {
   for (model::SharedNote const& note : model::share_notes(processes)) {
     bool const is_of_one =
         note.processes == 1 && note.process < files.size() && !files[note.process].empty();
-    say_line(is_of_one ? files[note.process] : model::rank_list(note.ranks), note.text);
+    print_line(is_of_one ? files[note.process] : model::rank_list(note.ranks), note.text);
   }
 }
 
@@ -56,14 +56,14 @@ std::string program_folder() {
   return error ? "." : program.parent_path().string();
 }
 
-void say_notes_of_ranks(model::Run const& run, Warnings& warnings) {
+void print_notes_of_ranks(model::Run const& run, Warnings& warnings) {
   std::vector<model::ProcessNotes> processes;
   std::vector<std::string> files;
   for (model::RankTrace const& rank : run.ranks) {
     processes.push_back({rank.trace.info().rank, &rank.trace.log().notes});
     files.push_back(rank.file);
   }
-  warnings.say_shared(processes, files);
+  warnings.print_shared(processes, files);
 }
 
 base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths,
@@ -73,8 +73,8 @@ base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& pat
   if (!run) return run;
 
   Warnings warnings;
-  warnings.say(run->notes);
-  say_notes_of_ranks(*run, warnings);
+  warnings.print(run->notes);
+  print_notes_of_ranks(*run, warnings);
   return run;
 }
 
@@ -84,7 +84,7 @@ base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string
   auto run = import::open_sources(paths, {}, is_one_run);
   if (!run) return run;
   Warnings warnings;
-  warnings.say(run->notes);
+  warnings.print(run->notes);
 
   std::vector<std::vector<std::string>> notes;
   for (import::RankSource const& rank : run->ranks) notes.push_back(rank.source.log().notes);
@@ -95,7 +95,7 @@ base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string
     files.push_back(run->ranks[i].file);
   }
 
-  warnings.say_shared(processes, files);
+  warnings.print_shared(processes, files);
   return run;
 }
 

@@ -41,18 +41,18 @@ int report_error(base::Error const& error);
 /// once.
 class Warnings {
  public:
-  void say(std::vector<std::string> const& notes);
+  void print(std::vector<std::string> const& notes);
   /// Prints the notes of `processes`, whose files are `files`. A note of several processes is
   /// printed once, with their ranks.
-  void say_shared(std::vector<model::ProcessNotes> const& processes,
-                  std::vector<std::string> const& files);
+  void print_shared(std::vector<model::ProcessNotes> const& processes,
+                    std::vector<std::string> const& files);
 
  private:
-  void say_line(std::string const& about, std::string const& note);
+  void print_line(std::string const& about, std::string const& note);
 
-  std::set<std::string> said_;
+  std::set<std::string> printed_;
 };
-void say_notes_of_ranks(model::Run const& run, Warnings& warnings);
+void print_notes_of_ranks(model::Run const& run, Warnings& warnings);
 /// Whether stdout takes colours: a terminal, and NO_COLOR is not set.
 bool use_color();
 /// Width of the terminal in columns, 100 when there is none.

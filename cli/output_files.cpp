@@ -54,7 +54,7 @@ base::Expected<void> OutputFiles::write() const {
   }
   if (written.empty()) return {};
 
-  base::HeldSignals const held;
+  base::HeldSignals const blocked_signals;
   FolderTurn const turn(written.front().path());
   for (base::PartialFile& file : written)
     if (auto const done = file.finish(); !done) return done;

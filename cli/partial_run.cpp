@@ -49,6 +49,7 @@ Expected<void> PartialRun::write_waiting() {
     if (!staging) return base::fail_with(staging);
     staging_ = std::move(*staging);
   }
+
   for (Process& next : std::exchange(waiting_, {}))
     if (auto const written = write_process(std::move(next)); !written)
       return tl::unexpected(output_->in_place(written.error()));
@@ -69,11 +70,13 @@ Expected<void> PartialRun::write_process(Process process) {
   model::TraceInfo const& info = process.trace.info();
   int32_t const rank = process.is_rank_by_name ? -1 : info.rank;
   uint64_t const events = process.trace.event_count();
+
   if (rank < 0) {
     // Free ranks are known once all processes are there. Until a later process names one, it is
     // these.
-    int32_t const guess =
-        info.rank >= 0 ? info.rank : import::free_ranks(said_, unnumbered_.size() + 1).back();
+    int32_t const guess = info.rank >= 0
+                              ? info.rank
+                              : import::free_ranks(known_ranks_, unnumbered_.size() + 1).back();
     process.trace.assume_rank(guess);
     unnumbered_.push_back({fmt::format("unnumbered-{}", unnumbered_.size() + 1),
                            std::move(process.source), guess, !process.trace.devices().empty(),
@@ -82,7 +85,8 @@ Expected<void> PartialRun::write_process(Process process) {
     written_.push_back({unnumbered_.back().name, rank, events});
     return file::write_trace(process.trace, path_of(unnumbered_.back().name));
   }
-  said_.insert(rank);
+
+  known_ranks_.insert(rank);
   std::string const name = free_name(rank);
   names_.insert(name);
   written_.push_back({name, rank, events});
@@ -111,12 +115,12 @@ Expected<void> PartialRun::drop(std::set<size_t> const& places) {
 
   // What stays has the names that it would have had alone.
   std::vector<Written> kept;
-  said_.clear();
+  known_ranks_.clear();
   for (size_t place = 0; place < written_.size(); ++place) {
     if (places.contains(place)) continue;
     Written process = std::move(written_[place]);
     if (process.rank >= 0) {
-      said_.insert(process.rank);
+      known_ranks_.insert(process.rank);
       names_.erase(process.name);
       std::string const name = free_name(process.rank);
       if (name != process.name)
@@ -127,6 +131,7 @@ Expected<void> PartialRun::drop(std::set<size_t> const& places) {
     }
     kept.push_back(std::move(process));
   }
+
   written_ = std::move(kept);
   return {};
 }
@@ -141,9 +146,11 @@ std::vector<std::string> PartialRun::take_ranks_of_names(std::vector<int32_t>& r
     ranks.push_back(part.is_by_name ? part.guess : -1);
     world_size = std::max(world_size, part.world_size);
   }
-  if (!said_.empty()) return {};
+
+  if (!known_ranks_.empty()) return {};
   import::NamedRanks named = import::ranks_of_names(paths, world_size);
   if (named.ranks.empty()) return {};
+
   ranks = std::move(named.ranks);
   if (named.is_told) return {};
   return import::notes_of_named_ranks(paths, ranks);
@@ -155,11 +162,11 @@ Expected<std::vector<std::string>> PartialRun::number_ranks() {
                         [](Unnumbered const& part) { return part.has_devices; });
   std::vector<int32_t> ranks;
   std::vector<std::string> notes = take_ranks_of_names(ranks);
-  std::set<int32_t> said = said_;
+  std::set<int32_t> known = known_ranks_;
   for (int32_t const rank : ranks)
-    if (rank >= 0) said.insert(rank);
+    if (rank >= 0) known.insert(rank);
   auto const unnamed = static_cast<size_t>(std::count(ranks.begin(), ranks.end(), -1));
-  std::vector<int32_t> const free = import::free_ranks(said, unnamed);
+  std::vector<int32_t> const free = import::free_ranks(known, unnamed);
 
   std::vector<import::NumberedProcess> numbered;
   for (size_t i = 0; i < ranks.size(); ++i) {
@@ -195,6 +202,7 @@ Expected<void> PartialRun::set_rank(Unnumbered const& part, int32_t rank) {
     if (auto written = file::write_trace(*trace, to); !written) return written;
     fs::remove(from, error);
   }
+
   names_.erase(part.name);
   return {};
 }

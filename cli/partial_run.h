@@ -77,7 +77,7 @@ class PartialRun {
   std::string staging_;  ///< where the files are written
   std::vector<Process> waiting_;
   std::set<std::string> names_;
-  std::set<int32_t> said_;  ///< ranks
+  std::set<int32_t> known_ranks_;
   std::vector<Unnumbered> unnumbered_;
   std::vector<Written> written_;  ///< in the order of add()
   uint64_t events_ = 0;

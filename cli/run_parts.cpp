@@ -37,15 +37,18 @@ std::vector<std::vector<model::TrackId>> groups_of_threads(import::TraceSource c
   std::vector<uint64_t> const events = source.event_counts();
   std::vector<std::vector<model::TrackId>> groups;
   uint64_t sum = 0;
+
   for (uint32_t track = 0; track < events.size(); ++track) {
     if (source.tracks()[track].kind != model::TrackKind::kThread || events[track] == 0) continue;
     if (groups.empty() || sum + events[track] > kEventsAtOnce) {
       groups.emplace_back();
       sum = 0;
     }
+
     groups.back().push_back(model::TrackId{track});
     sum += events[track];
   }
+
   return groups;
 }
 
@@ -81,6 +84,7 @@ Expected<void> add_named_steps(import::TraceSource const& source,
 Expected<model::Trace> steps_alone(import::TraceSource const& source, bool by_name) {
   model::TraceBuilder builder;
   for (model::Track const& track : source.tracks()) builder.add_track(track);
+
   if (by_name) {
     for (auto const& threads : groups_of_threads(source))
       if (auto const added = add_named_steps(source, threads, builder); !added)
@@ -92,6 +96,7 @@ Expected<model::Trace> steps_alone(import::TraceSource const& source, bool by_na
       builder.events(step.track)
           .add(model::EventKind::kStep, step.start, step.dur, {}, 0, model::StepDetail{step.index});
   }
+
   return std::move(builder).finish();
 }
 
@@ -105,9 +110,11 @@ Expected<analyzer::HostSteps> find_steps(import::RunSources const& run) {
       if (!trace) return base::fail_with(trace);
       alone.ranks.push_back({std::move(*trace), rank.offset_ns, rank.file});
     }
+
     analyzer::HostSteps steps = analyzer::find_host_steps(alone);
     if (by_name || steps.source != analyzer::StepSource::kNone) return steps;
   }
+
   return analyzer::HostSteps{};
 }
 
@@ -130,26 +137,31 @@ Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostStep
   if (!wanted) return base::fail_with(wanted);
   std::pair const kept(wanted->first - std::min(wanted->first, options.steps_before),
                        wanted->second);
+
   Parts parts(run.ranks.size());
   bool found = false;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     int64_t const offset = run.ranks[r].offset_ns;
     if (analyzer::steps_between(host.threads[r], *wanted, offset).empty()) continue;
+
     std::vector<model::ThreadSteps> const steps =
         analyzer::steps_between(host.threads[r], kept, offset);
     auto const first =
         std::min_element(steps.begin(), steps.end(),
                          [](auto const& a, auto const& b) { return a.when.begin < b.when.begin; });
+
     parts[r] = Part{.steps = steps,
                     .whole = analyzer::whole_steps(host.threads[r], first->when.begin + offset)};
     found = true;
   }
+
   auto const there = range_of(host);
   if (found) {
     warn_of_missing_steps(
         *wanted, {std::max(wanted->first, there->first), std::min(wanted->second, there->second)});
     return parts;
   }
+
   if (!there)
     return fail("--steps {}: the run has no steps, choose a part with --time", options.steps);
   return fail("--steps {}: are not in the run, it has steps {} to {}", options.steps, there->first,
@@ -171,6 +183,7 @@ Expected<Parts> parts_of_time(import::RunSources const& run, analyzer::HostSteps
 Expected<Parts> parts_of(import::RunSources const& run, Interval range,
                          PartOptions const& options) {
   if (options.steps.empty() && options.time.empty()) return Parts(run.ranks.size(), Part{});
+
   std::optional<Interval> time;
   if (!options.time.empty()) {
     auto const parsed = base::parse_time_range(options.time);
@@ -181,6 +194,7 @@ Expected<Parts> parts_of(import::RunSources const& run, Interval range,
     time = {range.begin + std::llround(parsed->begin_ns),
             range.begin + std::llround(parsed->end_ns)};
   }
+
   auto const host = find_steps(run);
   if (!host) return base::fail_with(host);
   return time ? parts_of_time(run, *host, *time) : parts_of_steps(run, *host, options);

@@ -1,7 +1,7 @@
 #include "cli/run_samples.h"
 
 #include "analyzer/analyze.h"
-#include "cli/analyzed_run.h"
+#include "cli/analyze_and_warn.h"
 #include "cli/command.h"
 
 namespace stepscope::cli {
@@ -14,6 +14,7 @@ base::Expected<std::vector<analyzer::RunMeasurements>> read_samples(
     if (!range) return base::fail_with(range);
     wanted.steps = *range;
   }
+
   std::vector<analyzer::RunMeasurements> samples;
   for (std::string const& path : paths) {
     auto const analyzed = analyze_and_warn({path}, wanted);
@@ -21,6 +22,7 @@ base::Expected<std::vector<analyzer::RunMeasurements>> read_samples(
     samples.push_back(analyzer::sample_run(analyzed->run, analyzed->analysis));
     samples.back().name = path;  // runs of two sides often have one name
   }
+
   return samples;
 }
 

@@ -50,15 +50,18 @@ std::vector<Check> check_tracer(Places const& places) {
     return {{"tracer", Verdict::kFailure,
              tracer ? path + ": is not the tracer" : tracer.error().message,
              "install Stepscope again, or build the target stepscope-tracer"}};
+
   std::string const exit_library = places.tracer_folder + "/libstepscope-exit.so";
   if (auto const preload = Library::open({}, exit_library); !preload)
     return {
         {"tracer", Verdict::kWarning, preload.error().message,
          "install Stepscope again: without it a program that ends by _exit loses its last second"}};
+
   if (places.tracer_folder.find_first_of(" :") != std::string::npos)
     return {{"tracer", Verdict::kWarning,
              places.tracer_folder + ": the loader cannot preload from a path with a space or colon",
              "move Stepscope: without that a program that ends by _exit loses its last second"}};
+
   return {{"tracer", Verdict::kGood, path, ""}};
 }
 
@@ -71,6 +74,7 @@ std::vector<Check> check_other_tools(Places const& places) {
                         fmt::format("{}={} {}", tool.variable, *value, tool.consequence),
                         tool.fix});
   }
+
   for (OtherTool const& tool : kSettings) {
     auto const value = variable(places, tool.variable);
     if (value && *value != "0")
@@ -78,6 +82,7 @@ std::vector<Check> check_other_tools(Places const& places) {
                         fmt::format("{}={} {}", tool.variable, *value, tool.consequence),
                         tool.fix});
   }
+
   return checks;
 }
 

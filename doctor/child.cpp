@@ -35,10 +35,12 @@ bool read_all(int from, Clock::time_point deadline, std::string& output) {
     auto const left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return false;
+
     pollfd waited{from, POLLIN, 0};
     int const ready = ::poll(&waited, 1, static_cast<int>(left));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
+
     std::array<char, 4096> buffer{};
     ssize_t const got = ::read(from, buffer.data(), buffer.size());
     if (got == 0) return true;
@@ -57,17 +59,20 @@ base::Expected<ChildResult> fork_and_wait(Body const& body, bool silent,
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     return fail("no pipe can be made ({}), close other programs", std::strerror(errno));
+
   pid_t const child = ::fork();
   if (child == 0) {
     become_child(silent);
     body(ends[1]);
     ::_exit(0);
   }
+
   ::close(ends[1]);
   if (child < 0) {
     ::close(ends[0]);
     return fail("no process can be started ({}), close other programs", std::strerror(errno));
   }
+
   ChildResult result;
   result.timed_out = !read_all(ends[0], Clock::now() + limit, result.output);
   ::close(ends[0]);
@@ -75,6 +80,7 @@ base::Expected<ChildResult> fork_and_wait(Body const& body, bool silent,
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+
   note_status(status, result);
   return result;
 }
@@ -99,12 +105,14 @@ base::Expected<ChildResult> run_program(std::vector<std::string> const& command,
   for (std::string const& argument : command)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+
   auto const become_program = [&arguments](int output) {
     ::dup2(output, STDOUT_FILENO);
     ::dup2(output, STDERR_FILENO);
     ::execvp(arguments.front(), arguments.data());
     ::_exit(kCannotStart);
   };
+
   return fork_and_wait(become_program, false, limit);
 }
 

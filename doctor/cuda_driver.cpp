@@ -5,6 +5,7 @@ namespace stepscope::doctor {
 base::Expected<CudaDriver> load_cuda_driver(Places const& places) {
   auto library = Library::open(places, "libcuda.so.1");
   if (!library) return base::fail_with(library);
+
   CudaDriver driver{.library = *library};
   bool const complete = library->find("cuInit", driver.init) &&
                         library->find("cuDriverGetVersion", driver.driver_version) &&
@@ -15,6 +16,7 @@ base::Expected<CudaDriver> load_cuda_driver(Places const& places) {
                         library->find("cuDeviceTotalMem_v2", driver.total_memory) &&
                         library->find("cuDeviceGetAttribute", driver.attribute) &&
                         library->find("cuDeviceCanAccessPeer", driver.can_access_peer);
+
   if (!complete) return base::fail("{}: is not the library of an NVIDIA driver", library->path());
   return driver;
 }

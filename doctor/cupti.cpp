@@ -19,6 +19,7 @@ Check describe(tracer::CuptiLibrary const& cupti, std::string const& user, Place
               fmt::format("{} for {}, {}", tracer::cupti_release(cupti.version), user, cupti.path),
               ""};
   if (!has_gpu(places)) return check;  // its faults have no effect here
+
   tracer::KnownFault const* last_mended = nullptr;
   std::vector<tracer::KnownFault> const faults = tracer::known_faults(cupti.version);
   for (tracer::KnownFault const& fault : faults) {
@@ -27,12 +28,14 @@ Check describe(tracer::CuptiLibrary const& cupti, std::string const& user, Place
         fmt::format("{} {}", last_mended == nullptr ? ". Known of it:" : ";", fault.what);
     if (last_mended == nullptr || fault.fixed > last_mended->fixed) last_mended = &fault;
   }
+
   if (last_mended != nullptr) {
     check.verdict = Verdict::kWarning;
     check.fix =
         fmt::format("update CUPTI, all of it is mended in {} (a newer one may need a newer driver)",
                     last_mended->fixed_in);
   }
+
   return check;
 }
 
@@ -58,10 +61,12 @@ std::vector<Check> check_cupti(Places const& places) {
   auto const driver = Library::open(places, "libcuda.so.1");
   auto const cupti = tracer::load_cupti();
   if (cupti) return {describe(*cupti, "CUDA programs", places)};
+
   if (!has_gpu(places)) return {};
   Check check{"CUPTI", Verdict::kWarning, cupti.error().message,
               "without it CUDA programs are traced by their annotations alone; those that bring "
               "their own, as PyTorch does, are not concerned"};
+
   if (std::string const path = python_cupti(places); !path.empty())
     check.fix += fmt::format("; a Python package has one: {}={}", tracer::kCuptiVariable, path);
   return {check};
@@ -69,6 +74,7 @@ std::vector<Check> check_cupti(Places const& places) {
 
 std::string use_python_cupti(Places const& places) {
   constexpr std::chrono::seconds kCuptiAnswerLimit{30};
+
   // Asked in another process: what is loaded here would stay.
   auto const has_one = run_in_child(
       [&](int /*output*/) {
@@ -76,6 +82,7 @@ std::string use_python_cupti(Places const& places) {
         if (!tracer::load_cupti()) std::_Exit(1);
       },
       kCuptiAnswerLimit);
+
   if (!has_one || has_one->succeeded()) return {};
   std::string path = python_cupti(places);
   if (!path.empty()) ::setenv(tracer::kCuptiVariable, path.c_str(), 1);
@@ -87,6 +94,7 @@ std::vector<Check> check_python_cupti(Places const& places) {
   for (std::string const& folder : python_library_folders(places)) {
     std::string const runtime = newest_in(folder, "libcudart");
     if (runtime.empty() || !Library::open({}, runtime)) continue;
+
     // One only: it stays in this process, and would be found for every other.
     auto const cupti = tracer::load_cupti();
     if (cupti) return {describe(*cupti, "programs with " + runtime, places)};
@@ -94,6 +102,7 @@ std::vector<Check> check_python_cupti(Places const& places) {
              fmt::format("for programs with {}: {}", runtime, cupti.error().message),
              "install the package nvidia-cuda-cupti of the same version beside it"}};
   }
+
   return {};
 }
 

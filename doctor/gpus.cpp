@@ -17,6 +17,7 @@ constexpr char const* kDriverVersionFile = "/proc/driver/nvidia/version";
 /// Build …": the first word of digits and dots that has a dot.
 std::string module_version(Places const& places) {
   std::string const text = read_entry(places, kDriverVersionFile, "NVRM version").value_or("");
+
   for (size_t begin = 0; begin < text.size();) {
     size_t const end = std::min(text.find(' ', begin), text.size());
     std::string const word = text.substr(begin, end - begin);
@@ -25,6 +26,7 @@ std::string module_version(Places const& places) {
       return word;
     begin = end + 1;
   }
+
   return {};
 }
 
@@ -66,21 +68,25 @@ Check describe_gpu(CudaDriver const& driver, int device) {
   int minor = 0;
   int multiprocessors = 0;
   int mode = 0;
+
   driver.device_name(name.data(), static_cast<int>(name.size()) - 1, device);
   driver.total_memory(&memory, device);
   driver.attribute(&major, kMajor, device);
   driver.attribute(&minor, kMinor, device);
   driver.attribute(&multiprocessors, kMultiprocessors, device);
   driver.attribute(&mode, kComputeMode, device);
+
   Check check{fmt::format("gpu {}", device), Verdict::kGood,
               fmt::format("{}, {}, compute capability {}.{}, {} multiprocessors", name.data(),
                           base::format_bytes(memory), major, minor, multiprocessors),
               ""};
+
   if (mode == kProhibited) {
     check.verdict = Verdict::kFailure;
     check.found += ", compute mode: prohibited";
     check.fix = fmt::format("nvidia-smi -i {} -c DEFAULT", device);
   }
+
   return check;
 }
 
@@ -103,6 +109,7 @@ std::string without_persistence(Library const& library) {
       !library.find("nvmlDeviceGetHandleByIndex_v2", handle) ||
       !library.find("nvmlDeviceGetPersistenceMode", persistence))
     return {};
+
   unsigned devices = 0;
   count(&devices);
   std::string off;
@@ -112,6 +119,7 @@ std::string without_persistence(Library const& library) {
     if (handle(index, &device) == 0 && persistence(device, &mode) == 0 && mode == 0)
       off += fmt::format(" {}", index);
   }
+
   return off;
 }
 
@@ -122,16 +130,19 @@ std::vector<Check> check_driver(Places const& places) {
     return {{"gpu", Verdict::kWarning, "none: no NVIDIA device on this machine",
              "nothing, unless you expected one: host devices (--device host:2) and all that opens "
              "traces work here"}};
+
   auto const driver = load_cuda_driver(places);
   if (!driver) return {no_driver_library(places, driver.error().message)};
   int cuda = 0;
   driver->driver_version(&cuda);
   std::string const module = module_version(places);
+
   Check check{
       "driver", Verdict::kGood,
       fmt::format("{}, CUDA {}, {}", module.empty() ? "kernel module of unknown version" : module,
                   cuda_version(cuda), driver->library.path()),
       ""};
+
   constexpr int kOldestCuda = 12'000;
   if (int const error = driver->init(0); error != kCudaSuccess) {
     check.verdict = Verdict::kFailure;
@@ -142,6 +153,7 @@ std::vector<Check> check_driver(Places const& places) {
     check.found += ", older than what the tracer is made for";
     check.fix = "install driver 525 or newer";
   }
+
   return {check};
 }
 
@@ -160,19 +172,26 @@ std::vector<Check> check_peer_access(Places const& places) {
   if (!driver) return {};
   std::vector<int> const devices = cuda_devices(*driver);
   if (devices.size() < 2) return {};
+
   std::string matrix;
   size_t pairs = 0;
   size_t missing = 0;
   for (int const from : devices) {
     matrix += matrix.empty() ? "" : " / ";
     for (int const to : devices) {
+      if (from == to) {
+        matrix += "·";
+        continue;
+      }
+
       int can = 0;
-      if (from != to) driver->can_access_peer(&can, from, to);
-      matrix += from == to ? "·" : can != 0 ? "1" : "0";
-      pairs += static_cast<size_t>(from != to);
-      missing += static_cast<size_t>(from != to && can == 0);
+      driver->can_access_peer(&can, from, to);
+      matrix += can != 0 ? "1" : "0";
+      ++pairs;
+      missing += static_cast<size_t>(can == 0);
     }
   }
+
   if (missing == 0)
     return {
         {"peer access", Verdict::kGood, fmt::format("between all {} GPUs", devices.size()), ""}};
@@ -186,6 +205,7 @@ std::vector<Check> check_peer_access(Places const& places) {
 std::vector<Check> check_permission(Places const& places) {
   if (!has_gpu(places)) return {};
   std::vector<Check> checks;
+
   std::vector<std::string> devices = gpu_device_files(places);
   devices.emplace_back("/dev/nvidiactl");
   for (std::string const& device : devices) {
@@ -196,18 +216,19 @@ std::vector<Check> check_permission(Places const& places) {
                       "join the group that owns it (ls -l /dev/nvidia*), or load the driver with "
                       "NVreg_DeviceFileMode=0666"});
   }
+
   auto const restricted = read_entry(places, "/proc/driver/nvidia/params", "RmProfilingAdminOnly");
   if (!restricted) return checks;
-  bool const is_allowed = *restricted == "0" || places.is_root;
-  checks.push_back(
-      {"profiling permission", Verdict::kGood,
-       is_allowed ? (places.is_root && *restricted != "0"
-                         ? "hardware counters for root, which is this user"
-                         : "hardware counters for every user")
-                  : "hardware counters for root alone (NVreg_RestrictProfilingToAdminUsers=1): "
-                    "tracing of kernels, copies and calls does not need them, what samples them "
-                    "(Nsight Compute, GPM on some drivers) does",
-       ""});
+
+  std::string_view who_may_profile = "hardware counters for every user";
+  if (*restricted != "0")
+    who_may_profile =
+        places.is_root
+            ? "hardware counters for root, which is this user"
+            : "hardware counters for root alone (NVreg_RestrictProfilingToAdminUsers=1): "
+              "tracing of kernels, copies and calls does not need them, what samples them "
+              "(Nsight Compute, GPM on some drivers) does";
+  checks.push_back({"profiling permission", Verdict::kGood, std::string(who_may_profile), ""});
   return checks;
 }
 
@@ -228,12 +249,14 @@ std::vector<Check> check_nvml(Places const& places) {
     return {{"NVML", Verdict::kWarning, library.error().message,
              "install the driver's libraries (libnvidia-ml.so.1): without it GPU counters "
              "(utilization, power, clocks) are not sampled"}};
+
   int (*init)() = nullptr;
   int const error = library->find("nvmlInit_v2", init) ? init() : -1;
   if (error != 0)
     return {{"NVML", Verdict::kWarning,
              fmt::format("nvmlInit failed with {}, {}", error, library->path()),
              "see what nvidia-smi says: without it GPU counters are not sampled"}};
+
   std::string found =
       fmt::format("{} of driver {}, {}", nvml_text(*library, "nvmlSystemGetNVMLVersion"),
                   nvml_text(*library, "nvmlSystemGetDriverVersion"), library->path());

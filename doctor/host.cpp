@@ -29,8 +29,10 @@ std::vector<Check> check_clock(Places const& places) {
   std::string source = read_file(places, kClockSource).value_or("unknown\n");
   source.erase(source.find_last_not_of('\n') + 1);
   tracer::TickSource const ticks = tracer::choose_tick_source();
+
   Check check{"clock", Verdict::kGood,
               fmt::format("kernel: {}, tracer: {}", source, tracer::to_string(ticks)), ""};
+
   if (source == "hpet" || source == "acpi_pm") {
     check.verdict = Verdict::kWarning;
     check.found +=
@@ -39,6 +41,7 @@ std::vector<Check> check_clock(Places const& places) {
         "boot with clocksource=tsc (or tsc=reliable) if dmesg says that the counter was marked "
         "unstable";
   }
+
   return {check};
 }
 
@@ -48,9 +51,11 @@ std::vector<Check> check_disk(Places const& places) {
   if (::statvfs(folder.c_str(), &disk) != 0)
     return {{"disk", Verdict::kFailure, fmt::format("{}: {}", folder, std::strerror(errno)),
              "go to a folder that is there"}};
+
   uint64_t const free = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
   Check check{"disk", Verdict::kGood,
               fmt::format("{} free in {}", base::format_bytes(free), folder), ""};
+
   if (::access(folder.c_str(), W_OK) != 0) {
     check.verdict = Verdict::kWarning;
     check.found += ", which this user may not write to";
@@ -61,6 +66,7 @@ std::vector<Check> check_disk(Places const& places) {
         "free some, or give record another folder with -o: a busy GPU writes about 1 GiB of trace "
         "an hour";
   }
+
   return {check};
 }
 
@@ -68,12 +74,14 @@ std::vector<Check> check_shared_memory(Places const& places) {
   struct statvfs disk {};
   if (::statvfs((places.root + "/dev/shm").c_str(), &disk) != 0) return {};
   uint64_t const size = static_cast<uint64_t>(disk.f_blocks) * disk.f_frsize;
+
   Check check{"shared memory", Verdict::kGood, base::format_bytes(size) + " in /dev/shm", ""};
   if (size <= kLittleSharedMemory && has_gpu(places)) {
     check.verdict = Verdict::kWarning;
     check.found += ": NCCL and PyTorch's data loaders fail when it is full";
     check.fix = "start the container with --shm-size=8g or --ipc=host";
   }
+
   return {check};
 }
 

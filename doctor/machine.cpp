@@ -42,6 +42,7 @@ void send(std::vector<Check> const& checks, int to) {
     all.push_back(
         {check.name, static_cast<int>(check.verdict), check.found, check.fix, check.numbers});
   std::string const text = all.dump(-1, ' ', false, json::error_handler_t::replace);
+
   for (size_t sent = 0; sent < text.size();) {
     ssize_t const written = ::write(to, text.data() + sent, text.size() - sent);
     if (written <= 0) return;

@@ -57,12 +57,14 @@ Places this_machine(std::string const& program_folder) {
   places.run_folder = fs::current_path(error).string();
   places.tracer_folder = fs::weakly_canonical(program_folder + "/../lib", error).string();
   places.is_root = ::geteuid() == 0;
+
   for (char** one = environ; *one != nullptr; ++one) {
     std::string_view const text = *one;
     size_t const end = text.find('=');
     if (end != std::string_view::npos)
       places.environment.emplace(text.substr(0, end), text.substr(end + 1));
   }
+
   return places;
 }
 
@@ -106,6 +108,7 @@ std::vector<std::string> list_folder(Places const& places, std::string const& pa
 std::vector<std::string> python_library_folders(Places const& places) {
   std::set<std::string> seen;
   std::vector<std::string> result;
+
   for (std::string const& prefix : python_prefixes(places)) {
     for (std::string const& python : list_folder(places, prefix + "/lib")) {
       if (!fs::path(python).filename().string().starts_with("python3")) continue;
@@ -113,6 +116,7 @@ std::vector<std::string> python_library_folders(Places const& places) {
         add_library_folders(places, python + packages, seen, result);
     }
   }
+
   return result;
 }
 

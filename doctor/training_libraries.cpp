@@ -25,11 +25,13 @@ std::vector<Found> find_all(Places const& places, std::vector<std::string> const
     result.push_back({*library, library->path()});
     return true;
   };
+
   for (std::string const& soname : sonames)
     if (add(soname)) break;
   for (std::string const& folder : python_library_folders(places))
     for (std::string const& soname : sonames)
       if (exists({}, folder + "/" + soname)) add(folder + "/" + soname);
+
   return result;
 }
 
@@ -58,8 +60,10 @@ Check describe_nccl(Found const& found) {
   if (!found.library.find("ncclGetVersion", get_version) || get_version(&version) != 0)
     return {"NCCL", Verdict::kWarning, found.where + ": tells no version",
             "install NCCL 2.23 or newer"};
+
   Check check{"NCCL", Verdict::kGood, fmt::format("{}, {}", nccl_version(version), found.where),
               ""};
+
   if (version < kFirstWithPlugins) {
     check.verdict = Verdict::kWarning;
     check.found += ": knows no profiler plugins, its collectives are seen as kernels without sizes";
@@ -67,6 +71,7 @@ Check describe_nccl(Found const& found) {
   } else if (version > kNewestKnown) {
     check.found += ": newer than those that the plugin was made after (2.23 to 2.30)";
   }
+
   return check;
 }
 
@@ -76,12 +81,14 @@ std::vector<Check> check_cuda_runtime(Places const& places) {
   constexpr int kPerMajor = 1000;
   int const driver = driver_cuda_version(places);
   std::vector<Check> checks;
+
   for (Found const& found : find_all(places, {"libcudart.so.13", "libcudart.so.12"})) {
     int (*get_version)(int* version) = nullptr;
     int version = 0;
     if (found.library.find("cudaRuntimeGetVersion", get_version)) get_version(&version);
     Check check{"CUDA runtime", Verdict::kGood,
                 fmt::format("{}, {}", cuda_version(version), found.where), ""};
+
     if (driver > 0 && version / kPerMajor > driver / kPerMajor) {
       check.verdict = Verdict::kWarning;
       check.found += fmt::format(": the driver knows CUDA {} at most", cuda_version(driver));
@@ -89,6 +96,7 @@ std::vector<Check> check_cuda_runtime(Places const& places) {
     }
     checks.push_back(check);
   }
+
   return checks.empty() ? none(places, "CUDA runtime",
                                "programs that are linked with it or bring it work all the same")
                         : checks;
@@ -105,6 +113,7 @@ std::vector<Check> check_cudnn(Places const& places) {
   std::vector<Check> checks;
   for (Found const& found : find_all(places, {"libcudnn.so.9"})) {
     size_t (*get_version)() = nullptr;
+
     size_t const version = found.library.find("cudnnGetVersion", get_version) ? get_version() : 0;
     // 91200 = 9.12.0
     checks.push_back({"cuDNN", Verdict::kGood,
@@ -112,6 +121,7 @@ std::vector<Check> check_cudnn(Places const& places) {
                                   version % 100, found.where),
                       ""});
   }
+
   return checks.empty() ? none(places, "cuDNN", "convolutions on GPUs need version 9") : checks;
 }
 

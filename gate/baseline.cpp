@@ -130,7 +130,9 @@ WriteJson run_json(RunMeasurements const& run) {
                     {"collectives", collectives_json(run)},
                     {"host_ops", host_ops_json(run)},
                     {"late", late_json(run)}};
+
   if (run.of_hosts) json["host_ranges"] = ranges_json(run);
+
   return json;
 }
 
@@ -160,6 +162,7 @@ void read_conditions(Fields& run, RunMeasurements& sample) {
   sample.name = run.text("name", kMostKeptTextBytes);
   sample.command = run.text("command", kMostKeptTextBytes);
   sample.tool = run.text("tool", kMostKeptTextBytes);
+
   sample.hosts = run.texts("hosts", kMostKeptConditions, kMostKeptTextBytes);
   sample.device_names = run.texts("device_names", kMostKeptConditions, kMostKeptTextBytes);
   sample.devices = read_count(run, "devices");
@@ -167,8 +170,10 @@ void read_conditions(Fields& run, RunMeasurements& sample) {
   sample.processes = read_count(run, "processes");
   sample.busy_clock_mhz = read_optional(run, "busy_clock_mhz");
   sample.integrity = static_cast<int32_t>(run.whole("quality", 0, 100));
+
   for (int64_t const rank : run.wholes("missing_ranks", kMostKeptConditions, 0, INT32_MAX))
     sample.missing_ranks.push_back(static_cast<int32_t>(rank));
+
   std::string const source = run.text("step_source", kMostKeptTextBytes);
   auto const known = std::find(kStepSources.begin(), kStepSources.end(), source);
   if (known == kStepSources.end())
@@ -182,6 +187,7 @@ void read_facts(ReadJson const& json, Fields& run, RunMeasurements& sample) {
   if (found == json.end() || !found->is_array() || found->size() > analyzer::kMostKeptConditions)
     return run.fail("facts",
                     fmt::format("is no list of at most {}", analyzer::kMostKeptConditions));
+
   for (ReadJson const& fact : *found) {
     bool const is_pair =
         fact.is_array() && fact.size() == 2 && fact[0].is_string() && fact[1].is_string();
@@ -197,25 +203,30 @@ void read_steps(Fields& run, RunMeasurements& sample) {
   sample.slow_start_steps = read_count(run, "slow_start_steps");
   sample.outlier_steps = read_count(run, "outlier_steps");
   sample.incomplete_steps = read_count(run, "incomplete_steps");
+
   sample.all_steps_ns = run.number("all_steps_ns", 0, kMostFileNumber);
   sample.steady_steps_ns = run.number("usual_steps_ns", 0, kMostFileNumber);
   sample.copied_in_bytes = run.number("copied_in_bytes", 0, kMostFileNumber);
   sample.kernel_calls = run.number("kernel_calls", 0, kMostFileNumber);
   sample.peak_allocated_bytes = read_optional(run, "peak_allocated_bytes");
   sample.peak_reserved_bytes = read_optional(run, "peak_reserved_bytes");
+
   sample.steps = run.wholes("steps", analyzer::kMostKeptSteps, INT64_MIN, INT64_MAX);
   bool const ascend = std::adjacent_find(sample.steps.begin(), sample.steps.end(),
                                          std::greater_equal<>()) == sample.steps.end();
   if (!ascend) run.fail("steps", "do not ascend");
   if (sample.steps.empty()) run.fail("steps", "has no step");
+
   sample.step_ns = read_times(run, "step_ns", sample.steps.size());
 }
 
 void read_parts(Fields& run, RunMeasurements& sample) {
   size_t const count = sample.steps.size();
   sample.parts_ns.assign(analyzer::kStepPartCount, std::vector<double>(count, 0));
+
   auto parts = run.object("parts_ns");
   if (!parts) return;
+
   for (std::string const& key : parts->keys()) {
     size_t p = 0;
     while (p < analyzer::kStepPartCount && key != analyzer::to_string(static_cast<StepPart>(p)))
@@ -238,6 +249,7 @@ void read_memory(Fields& run, RunMeasurements& sample) {
 
 void read_kernels(Fields& run, RunMeasurements& sample) {
   using namespace analyzer;
+
   for (Fields& kernel : run.objects("kernels", kMostKeptKernels + 1)) {
     RunMeasurements::Kernel& to = sample.kernels.emplace_back();
     to.name = kernel.text("name", kMostKeptTextBytes);
@@ -248,6 +260,7 @@ void read_kernels(Fields& run, RunMeasurements& sample) {
                     [&](RunMeasurements::Kernel const& other) { return other.name == to.name; });
     if (is_double) kernel.fail("name", "is that of another kernel too");
   }
+
   for (std::string& name :
        run.texts("kernel_names", kMostKeptKernelNames + kMostKeptKernels, kMostKeptTextBytes))
     sample.kernel_names.insert(std::move(name));
@@ -264,10 +277,12 @@ std::optional<Enum> named(std::string const& text, Enum last, char const* (*to_t
 
 void read_collectives(Fields& run, RunMeasurements& sample) {
   using namespace analyzer;
+
   for (Fields& collective : run.objects("collectives", kMostKeptCollectives)) {
     RunMeasurements::Collective& to = sample.collectives.emplace_back();
     auto const op = model::find_collective_op(collective.text("op", kMostKeptTextBytes));
     if (!op) return collective.fail("op", "is not known");
+
     to.op = *op;
     to.bytes = static_cast<uint64_t>(collective.whole("bytes", 0, INT64_MAX));
     to.per_step = collective.number("per_step", 0, kMostFileNumber);
@@ -286,6 +301,7 @@ void read_blame(Fields& run, RunMeasurements& sample) {
     std::string name = op.text("host_op", kMostKeptTextBytes);
     sample.host_ops.push_back({*cause, std::move(name), op.number("ns", 0, kMostFileNumber)});
   }
+
   for (Fields& late : run.objects("late", kMostKeptBlame)) {
     RunMeasurements::Late& to = sample.late.emplace_back();
     to.rank = static_cast<int32_t>(late.whole("rank", INT32_MIN, INT32_MAX));
@@ -310,6 +326,7 @@ void read_ranges(Fields& run, RunMeasurements& sample) {
 
 RunMeasurements read_run(ReadJson const& json, Fields run) {
   RunMeasurements sample;
+
   read_conditions(run, sample);
   read_facts(json, run, sample);
   read_steps(run, sample);
@@ -319,6 +336,7 @@ RunMeasurements read_run(ReadJson const& json, Fields run) {
   read_collectives(run, sample);
   read_blame(run, sample);
   read_ranges(run, sample);
+
   return sample;
 }
 
@@ -339,14 +357,17 @@ Expected<Baseline> parse_baseline(std::string_view text, std::string const& path
   auto const document =
       parse_document(text, path, kBaselineKind, kBaselineSchema, kMostBaselineBytes);
   if (!document) return base::fail_with(document);
+
   std::optional<std::string> error;
   Fields fields(*document, {}, error);
   Baseline baseline;
   baseline.name = fields.text("name", analyzer::kMostKeptTextBytes);
+
   std::vector<Fields> const runs = fields.objects("runs", kMostBaselineRuns);
   for (size_t i = 0; i < runs.size() && !error; ++i)
     baseline.runs.push_back(read_run((*document)["runs"][i], runs[i]));
   if (baseline.runs.empty()) fields.fail("runs", "has no run");
+
   if (error)
     return base::fail("{}: {}, restore the file or make it anew with --update-baseline", path,
                       *error);

@@ -80,6 +80,7 @@ class BudgetReader {
       error_ =
           Error{fmt::format("{}:{}:{}: {}", path_, where.begin.line, where.begin.column, what)};
   }
+  void read_workloads(toml::table const& tables);
   void read_table(toml::table const& table, Table& to);
   void read_limits(std::string const& key, toml::node const& value, Table& to);
   void read_limit(std::string const& key, toml::node const& value, Table& to);
@@ -99,21 +100,29 @@ void BudgetReader::read(toml::table const& document) {
     std::string const name(key.str());
     if (name == "default" && value.is_table()) {
       read_table(*value.as_table(), defaults);
-    } else if (name == "workload" && value.is_table()) {
-      for (auto const& [workload, table] : *value.as_table()) {
-        if (table.is_table())
-          read_table(*table.as_table(), workloads[std::string(workload.str())]);
-        else
-          fail(workload.source(), fmt::format("write a table for each workload, [workload.{}]",
-                                              shown_text(workload.str())));
-      }
-    } else if (analyzer::find_budget_fact(name) != nullptr) {
-      fail(key.source(),
-           fmt::format("{} stands in no table, write [default] or [workload.NAME] above it", name));
-    } else {
-      fail(key.source(),
-           fmt::format("{} is not known, write [default] or [workload.NAME]", shown_text(name)));
+      continue;
     }
+    if (name == "workload" && value.is_table()) {
+      read_workloads(*value.as_table());
+      continue;
+    }
+
+    bool const is_budget = analyzer::find_budget_fact(name) != nullptr;
+    fail(key.source(),
+         is_budget ? fmt::format(
+                         "{} stands in no table, write [default] or [workload.NAME] above it", name)
+                   : fmt::format("{} is not known, write [default] or [workload.NAME]",
+                                 shown_text(name)));
+  }
+}
+
+void BudgetReader::read_workloads(toml::table const& tables) {
+  for (auto const& [workload, table] : tables) {
+    if (table.is_table())
+      read_table(*table.as_table(), workloads[std::string(workload.str())]);
+    else
+      fail(workload.source(), fmt::format("write a table for each workload, [workload.{}]",
+                                          shown_text(workload.str())));
   }
 }
 
@@ -124,6 +133,7 @@ void BudgetReader::read_table(toml::table const& table, Table& to) {
       read_limits(name, value, to);
       continue;
     }
+
     std::string const nearest = analyzer::nearest_budget_fact(name);
     std::string const meant =
         nearest.empty() ? std::string() : fmt::format(" Did you mean {}?", nearest);
@@ -143,11 +153,13 @@ void BudgetReader::read_limits(std::string const& key, toml::node const& value, 
 void BudgetReader::read_limit(std::string const& key, toml::node const& value, Table& to) {
   bool const is_share = analyzer::find_budget_fact(key)->unit == FactUnit::kShare;
   std::string const example = is_share ? "\"<= 0.1\" or \"<= 10 %\"" : "\"<= 12\"";
+
   if (auto const number = value.value<double>(); number && value.is_number())
     return fail(value.source(), fmt::format("{} needs a sign, write \"<= {:g}\" or \">= {:g}\"",
                                             key, *number, *number));
   if (!value.is_string())
     return fail(value.source(), fmt::format("{} is no limit, write for example {}", key, example));
+
   std::string const& whole = value.as_string()->get();
   std::string_view text = trimmed(whole);
   std::optional<Bound> const bound = take_bound(text);
@@ -155,6 +167,7 @@ void BudgetReader::read_limit(std::string const& key, toml::node const& value, T
   if (!limit || *limit < 0)
     return fail(value.source(), fmt::format("{} = \"{}\" is no limit, write for example {}", key,
                                             shown_text(whole), example));
+
   if (is_share && *limit > 1 && text.ends_with('%'))
     return fail(value.source(),
                 fmt::format("{} = \"{}\": a share is at most 100 %", key, shown_text(whole)));
@@ -162,6 +175,7 @@ void BudgetReader::read_limit(std::string const& key, toml::node const& value, T
     return fail(value.source(),
                 fmt::format("{} = \"{}\": a share is at most 1, write \"{} {:g} %\" for percent",
                             key, shown_text(whole), analyzer::to_string(*bound), *limit));
+
   to[key].push_back(
       {key, *bound, *limit, path_, value.source().begin.line, value.source().begin.column});
 }
@@ -181,15 +195,18 @@ std::string with_known_signs(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF", kKnownSign = "\xEF\xBF\xBD";
   std::string result;
   result.reserve(text.size());
+
   if (text.starts_with(kByteOrderMark)) {
     result += kByteOrderMark;
     text.remove_prefix(kByteOrderMark.size());
   }
+
   while (!text.empty()) {
     size_t const length = std::max<size_t>(base::utf8_length(text), 1);
     result += length > 1 ? kKnownSign : text.substr(0, 1);
     text.remove_prefix(length);
   }
+
   return result;
 }
 
@@ -200,15 +217,18 @@ base::Expected<std::vector<Budget>> parse_budgets(std::string_view text, std::st
   if (text.size() > kMostBudgetBytes)
     return base::fail("{}: {} are more than a budget file has", path,
                       base::format_bytes(text.size()));
+
   toml::parse_result const document = toml::parse(with_known_signs(text));
   if (!document) {
     auto const& where = document.error().source().begin;
     return base::fail("{}:{}:{}: {}", path, where.line, where.column,
                       base::printable(document.error().description()));
   }
+
   BudgetReader reader(path);
   reader.read(document.table());
   if (reader.error()) return tl::unexpected<Error>(*reader.error());
+
   auto const own = reader.workloads.find(std::string(workload));
   std::vector<Budget> budgets;
   for (auto const& fact : analyzer::budget_facts())
@@ -219,11 +239,13 @@ base::Expected<std::vector<Budget>> parse_budgets(std::string_view text, std::st
       budgets.insert(budgets.end(), limits.begin(), limits.end());
       break;
     }
+
   if (budgets.empty())
     return base::fail(
         "{}: has no budget for workload {} (it has: {}), write [default] or [workload.{}], or "
         "choose with --name",
         path, shown_text(workload), known_workloads(reader), shown_text(workload));
+
   return budgets;
 }
 

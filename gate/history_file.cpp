@@ -22,6 +22,7 @@ std::string point_line(HistoryPoint const& point) {
   for (size_t p = 0; p < point.parts_ns.size(); ++p)
     if (point.parts_ns[p] != 0)
       parts[analyzer::to_string(static_cast<StepPart>(p))] = history_time(point.parts_ns[p]);
+
   WriteJson const json = {
       {"label", analyzer::kept_text(point.label)},
       {"device", analyzer::kept_text(point.device)},
@@ -30,6 +31,7 @@ std::string point_line(HistoryPoint const& point) {
       {"peak_allocated_bytes",
        point.peak_allocated_bytes ? file_number(*point.peak_allocated_bytes) : WriteJson(nullptr)},
       {"parts_ns", parts}};
+
   return json.dump(-1, ' ', false, WriteJson::error_handler_t::replace);
 }
 
@@ -41,8 +43,10 @@ HistoryPoint read_point(Fields json) {
   point.step_ns = json.number("step_ns", 0, kMostFileNumber);
   if (json.has("peak_allocated_bytes"))
     point.peak_allocated_bytes = json.number("peak_allocated_bytes", 0, kMostFileNumber);
+
   auto parts = json.object("parts_ns");
   if (!parts) return point;
+
   for (std::string const& key : parts->keys()) {
     size_t p = 0;
     while (p < analyzer::kStepPartCount && key != analyzer::to_string(static_cast<StepPart>(p)))
@@ -53,6 +57,7 @@ HistoryPoint read_point(Fields json) {
     }
     point.parts_ns[p] = parts->number(key.c_str(), -kMostFileNumber, kMostFileNumber);
   }
+
   return point;
 }
 
@@ -71,14 +76,17 @@ std::string history_text(History const& history) {
 base::Expected<History> parse_history(std::string_view text, std::string const& path) {
   auto const document = parse_document(text, path, kHistoryKind, kHistorySchema, kMostHistoryBytes);
   if (!document) return base::fail_with(document);
+
   std::optional<std::string> error;
   Fields fields(*document, {}, error);
   History history;
   history.name = fields.text("name", analyzer::kMostKeptTextBytes);
+
   for (Fields const& run : fields.objects("runs", kMostHistoryPoints)) {
     if (error) break;
     history.points.push_back(read_point(run));
   }
+
   if (error) return base::fail("{}: {}, restore the file or make it anew", path, *error);
   return history;
 }

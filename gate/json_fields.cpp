@@ -25,6 +25,7 @@ Expected<ReadJson> parse_shallow(std::string_view text, std::string const& path)
   auto const is_kept = [](int depth, ReadJson::parse_event_t, ReadJson&) {
     return depth <= kMostDepth;
   };
+
   try {
     return ReadJson::parse(text, is_kept);
   } catch (ReadJson::exception const& error) {
@@ -57,6 +58,7 @@ Expected<ReadJson> parse_document(std::string_view text, std::string const& path
   if (text.size() > most_bytes)
     return base::fail("{}: {} are more than a {} has, restore the file or make it anew", path,
                       base::format_bytes(text.size()), kind);
+
   auto document = parse_shallow(text, path);
   if (!document) return document;
   auto const is_kind = [&](ReadJson const& json) {
@@ -64,6 +66,7 @@ Expected<ReadJson> parse_document(std::string_view text, std::string const& path
            json["kind"].get<std::string>() == kind;
   };
   if (!is_kind(*document)) return base::fail("{}: is no {}", path, kind);
+
   std::optional<std::string> error;
   int64_t const of_file = Fields(*document, {}, error).whole("schema", 1, INT64_MAX);
   if (error) return base::fail("{}: {}, make it anew", path, *error);
@@ -72,6 +75,7 @@ Expected<ReadJson> parse_document(std::string_view text, std::string const& path
         "{}: was written by a newer Stepscope (schema {}, this one knows {}): update Stepscope, or "
         "make it anew",
         path, of_file, schema);
+
   return document;
 }
 
@@ -152,6 +156,7 @@ std::vector<std::string> Fields::texts(char const* key, size_t most, size_t most
   std::vector<std::string> values;
   ReadJson const* const json = array(key, most);
   if (json == nullptr) return values;
+
   for (ReadJson const& item : *json) {
     if (!item.is_string() || item.get_ref<std::string const&>().size() > most_bytes) {
       fail(key, fmt::format("has an item that is no text of at most {} bytes", most_bytes));
@@ -159,6 +164,7 @@ std::vector<std::string> Fields::texts(char const* key, size_t most, size_t most
     }
     values.push_back(item.get<std::string>());
   }
+
   return values;
 }
 
@@ -167,10 +173,12 @@ std::vector<double> Fields::numbers(char const* key, std::optional<size_t> count
   std::vector<double> values;
   ReadJson const* const json = array(key, most);
   if (json == nullptr) return values;
+
   if (count && json->size() != *count) {
     fail(key, fmt::format("has {} numbers, not {}", json->size(), *count));
     return values;
   }
+
   values.reserve(json->size());
   for (ReadJson const& item : *json) {
     double const value = item.is_number() ? item.get<double>() : std::nan("");
@@ -180,6 +188,7 @@ std::vector<double> Fields::numbers(char const* key, std::optional<size_t> count
     }
     values.push_back(value);
   }
+
   return values;
 }
 
@@ -187,6 +196,7 @@ std::vector<int64_t> Fields::wholes(char const* key, size_t most, int64_t low, i
   std::vector<int64_t> values;
   ReadJson const* const json = array(key, most);
   if (json == nullptr) return values;
+
   values.reserve(json->size());
   for (ReadJson const& item : *json) {
     std::optional<int64_t> const value = whole_of(item);
@@ -196,6 +206,7 @@ std::vector<int64_t> Fields::wholes(char const* key, size_t most, int64_t low, i
     }
     values.push_back(*value);
   }
+
   return values;
 }
 
@@ -203,6 +214,7 @@ std::vector<Fields> Fields::objects(char const* key, size_t most) {
   std::vector<Fields> members;
   ReadJson const* const json = array(key, most);
   if (json == nullptr) return members;
+
   for (size_t i = 0; i < json->size(); ++i) {
     if (!(*json)[i].is_object()) {
       fail(key, "has an item that is no object");
@@ -211,6 +223,7 @@ std::vector<Fields> Fields::objects(char const* key, size_t most) {
     members.emplace_back(
         (*json)[i], fmt::format("{}{}{}[{}]", where_, where_.empty() ? "" : ".", key, i), *error_);
   }
+
   return members;
 }
 

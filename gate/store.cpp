@@ -62,13 +62,16 @@ std::string safe_name(std::string_view text) {
 std::vector<std::string_view> words_of(std::string_view command) {
   std::vector<std::string_view> words;
   constexpr size_t kMostWords = 64;
+
   while (words.size() < kMostWords) {
     size_t const first = command.find_first_not_of(' ');
     if (first == std::string_view::npos) break;
     command.remove_prefix(first);
+
     words.push_back(command.substr(0, command.find(' ')));
     command.remove_prefix(words.back().size());
   }
+
   return words;
 }
 
@@ -111,11 +114,13 @@ Expected<void> make_folder_of(std::string const& file) {
 PathKind kind_of(std::string const& path) {
   if (!is_folder(path)) return kind_of_file(path);
   std::vector<fs::path> const files = files_in(path);
+
   auto const is_ours = [](fs::path const& file) {
     return kind_of_file(file.string()) != PathKind::kRun;
   };
   auto const is_trace = [](fs::path const& file) { return file.extension() == ".stepscope"; };
   if (std::any_of(files.begin(), files.end(), is_trace)) return PathKind::kRun;
+
   std::error_code error;
   bool const is_baselines =
       fs::is_empty(path, error) || std::any_of(files.begin(), files.end(), is_ours);
@@ -147,6 +152,7 @@ Expected<Baseline> read_baseline(std::string const& path, std::string_view name)
     if (!file) return base::fail_with(file);
     return parse_baseline(text_of(*file), path);
   }
+
   std::string const inside = (fs::path(path) / fmt::format("{}.json", name)).string();
   auto const file = base::MappedFile::open(inside);
   if (file) return parse_baseline(text_of(*file), inside);
@@ -183,6 +189,7 @@ Expected<History> history_to_append(std::string const& path, std::string_view na
     if (auto const made = make_folder_of(path); !made) return base::fail_with(made);
     return History{std::string(name), {}};
   }
+
   if (kind_of(path) != PathKind::kHistory)
     return base::fail("{}: is no history and is not replaced, choose another file", path);
   auto history = read_history(path);

@@ -43,9 +43,11 @@ Connection open_connection() {
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, nullptr);
   Connection connection(opened);
   if (result != SQLITE_OK) return nullptr;
+
   sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
   sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 0);
+
   return connection;
 }
 
@@ -65,9 +67,11 @@ tl::expected<Statement, QueryError> prepare(sqlite3* database, std::string const
   int const result =
       sqlite3_prepare_v2(database, sql.c_str(), static_cast<int>(sql.size() + 1), &prepared, &tail);
   Statement statement(prepared);
+
   if (result != SQLITE_OK) return tl::unexpected(error_of(database));
   if (statement == nullptr)
     return tl::unexpected(QueryError{"the statement is empty, write a SELECT", std::nullopt});
+
   // What the authorizer has nothing to say about (REINDEX).
   bool const answers =
       sqlite3_stmt_readonly(statement.get()) != 0 && sqlite3_column_count(statement.get()) > 0;
@@ -76,6 +80,7 @@ tl::expected<Statement, QueryError> prepare(sqlite3* database, std::string const
   if (sqlite3_bind_parameter_count(statement.get()) > 0)
     return tl::unexpected(QueryError{
         "parameters (?, :x, @x, $x) have no values here, write the value itself", std::nullopt});
+
   // The rest must be blanks and comments: SQLite compiles them to no statement.
   auto const offset = static_cast<size_t>(tail - sql.c_str());
   sqlite3_stmt* second = nullptr;
@@ -83,6 +88,7 @@ tl::expected<Statement, QueryError> prepare(sqlite3* database, std::string const
       sqlite3_prepare_v2(database, tail, -1, &second, nullptr) != SQLITE_OK || second != nullptr;
   sqlite3_finalize(second);
   if (more) return tl::unexpected(QueryError{"more than one statement, ask one at a time", offset});
+
   return statement;
 }
 
@@ -93,12 +99,14 @@ Cell cell_of(sqlite3_stmt* statement, int column, std::string& blob) {
       return Cell::of(int64_t{sqlite3_column_int64(statement, column)});
     case SQLITE_FLOAT:
       return Cell::of(sqlite3_column_double(statement, column));
+
     case SQLITE_TEXT: {
       auto const* const text =
           reinterpret_cast<char const*>(sqlite3_column_text(statement, column));
       auto const size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
       return text == nullptr ? Cell{} : Cell::of(std::string_view(text, size));
     }
+
     case SQLITE_BLOB: {
       auto const* const bytes =
           static_cast<unsigned char const*>(sqlite3_column_blob(statement, column));
@@ -108,6 +116,7 @@ Cell cell_of(sqlite3_stmt* statement, int column, std::string& blob) {
       blob += "'";
       return Cell::of(std::string_view(blob));
     }
+
     default:
       return {};
   }
@@ -121,9 +130,11 @@ tl::expected<uint64_t, QueryError> step_through(sqlite3* database, sqlite3_stmt*
     char const* const name = sqlite3_column_name(statement, static_cast<int>(i));
     names.emplace_back(name == nullptr ? "" : name);
   }
+
   std::vector<Cell> cells(count);
   std::vector<std::string> blobs(count);
   uint64_t rows = 0;
+
   int result = sqlite3_step(statement);
   if (result == SQLITE_ROW || result == SQLITE_DONE) sink.begin(names);
   for (; result == SQLITE_ROW; result = sqlite3_step(statement)) {
@@ -131,6 +142,7 @@ tl::expected<uint64_t, QueryError> step_through(sqlite3* database, sqlite3_stmt*
     ++rows;
     if (!sink.row(cells)) return rows;
   }
+
   if (result != SQLITE_DONE) return tl::unexpected(error_of(database));
   return rows;
 }
@@ -174,6 +186,7 @@ void Database::State::add(std::string const& name, std::unique_ptr<VirtualTable>
 void Database::State::add_tables() {
   for (model::TraceTable const& table : model::trace_tables())
     add(std::string(table.name), std::make_unique<EventTable>(processes, table));
+
   for (FactTable const& table : fact_tables()) {
     std::vector<VirtualColumn> columns;
     for (FactColumn const& column : table.columns)
@@ -191,11 +204,14 @@ Statement Database::State::prepare_over_groups(std::string const& sql) {
   std::string const name = fmt::format("stepscope_groups_{}", ++group_tables);
   auto rewritten = rewrite(sql, name);
   if (!rewritten) return nullptr;
+
   auto rows = group_events(processes, rewritten->plan);
   if (!rows) return nullptr;
+
   auto const shared = std::make_shared<Rows>(std::move(*rows));
   add(name, std::make_unique<RowsTable>(group_columns(rewritten->plan),
                                         [shared] { return std::move(*shared); }));
+
   auto statement = prepare(connection.get(), rewritten->sql);
   return statement ? std::move(*statement) : nullptr;
 }
@@ -205,10 +221,12 @@ base::Expected<Database> Database::open(model::Run const& run) { return open(run
 base::Expected<Database> Database::open(model::Run const& run, Part const& part) {
   auto processes = processes_of(run, part);
   if (!processes) return base::fail_with(processes);
+
   auto state = std::make_unique<State>(run, part, std::move(*processes));
   if (part.steps)
     if (auto const kept = keep_steps(state->processes, run, state->analyzed(), part); !kept)
       return base::fail_with(kept);
+
   state->connection = open_connection();
   if (state->connection == nullptr) return base::fail("SQLite cannot begin, free some memory");
   state->add_tables();

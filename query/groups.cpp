@@ -93,6 +93,7 @@ class ProcessGroups {
     uint64_t outer = 0;
     for (TableColumn const* key : track_keys_)
       outer = pairs_[(outer << 32U) | code_of(*key, first)] + uint64_t{1};
+
     for (uint32_t row = first; row < last; ++row) {
       if (!scan.matches(row)) continue;
       uint64_t group = outer;
@@ -102,6 +103,7 @@ class ProcessGroups {
         group = pairs_[(group << 32U) | code_of(*key, row)] + uint64_t{1};
       if (!add_row(group, row)) return false;
     }
+
     return true;
   }
 
@@ -133,9 +135,11 @@ class ProcessGroups {
       groups_.push_back({row, 0});
       sums_.resize(sums_.size() + measures_.size());
     }
+
     size_t const place = places_[group];
     ++groups_[place].count;
     Accumulator* sum = sums_.data() + place * measures_.size();
+
     for (TableColumn const* measure : measures_) {
       Cell const cell = measure->read(source_, row);
       if (cell.type == Cell::Type::kInteger && measure->type == model::ColumnType::kInteger) {
@@ -147,6 +151,7 @@ class ProcessGroups {
       }
       ++sum;
     }
+
     return true;
   }
 
@@ -183,6 +188,7 @@ bool ProcessGroups::finish(Rows& rows) const {
       add_sums(sum, measures_[i]->type == model::ColumnType::kReal, rows);
     }
   }
+
   return true;
 }
 
@@ -198,6 +204,7 @@ std::vector<VirtualColumn> group_columns(GroupPlan const& plan) {
   std::vector<VirtualColumn> columns;
   for (size_t const key : plan.keys)
     columns.push_back({std::string(plan.table->columns[key].name), plan.table->columns[key].type});
+
   columns.push_back({std::string(kCountColumn), kInteger});
   for (size_t const measure : plan.measures) {
     TableColumn const& column = plan.table->columns[measure];
@@ -205,6 +212,7 @@ std::vector<VirtualColumn> group_columns(GroupPlan const& plan) {
       columns.push_back(
           {sum_column(static_cast<Sum>(i), column.name), i == 0 ? kInteger : column.type});
   }
+
   return columns;
 }
 
@@ -218,6 +226,7 @@ std::optional<Rows> group_events(Processes const& processes, GroupPlan const& pl
       if (!groups.add_run(scan, scan.row(), scan.run_end())) return std::nullopt;
     if (!groups.finish(rows)) return std::nullopt;
   }
+
   return rows;
 }
 

@@ -186,6 +186,7 @@ class TableWriter final : public ResultWriter {
       }
       append(rules);
     }
+
     for (auto const& row : waiting_) append(row);
     waiting_.clear();
     return lines_.write();
@@ -196,6 +197,7 @@ class TableWriter final : public ResultWriter {
       for (auto const& row : waiting_) widths_[i] = std::max(widths_[i], columns_of(row[i]));
     }
     if (width_ == 0) return;
+
     // The widest text gives way, again and again. Numbers stay whole, whatever the terminal.
     while (std::accumulate(widths_.begin(), widths_.end(), size_t{0}) + 2 * (widths_.size() - 1) >
            width_) {
@@ -211,13 +213,14 @@ class TableWriter final : public ResultWriter {
   void append(std::vector<std::string> const& row) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
-      std::string const text = is_number_[i] ? row[i]
-                               : width_ == 0 ? row[i]
-                                             : cut(row[i], widths_[i]);
+      bool const is_whole = is_number_[i] || width_ == 0;
+      std::string const text = is_whole ? row[i] : cut(row[i], widths_[i]);
+
       std::string const pad(widths_[i] - std::min(widths_[i], columns_of(text)), ' ');
       if (i > 0) line += "  ";
       line += is_number_[i] ? pad + text : text + pad;
     }
+
     line.erase(line.find_last_not_of(' ') + 1);
     lines_.text() += line + "\n";
   }

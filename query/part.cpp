@@ -71,6 +71,7 @@ base::Expected<Processes> processes_of(model::Run const& run, Part const& part) 
     if (!part.rank || rank == *part.rank)
       processes.push_back(std::make_unique<Process>(run.ranks[r], r));
   }
+
   if (part.rank && processes.empty())
     return fail("rank {} is not in the run, it has ranks {} to {}", *part.rank, first.value_or(0),
                 last.value_or(0));
@@ -84,6 +85,7 @@ base::Expected<void> keep_steps(Processes& processes, model::Run const& run,
   if (!spans.all.window)
     return fail("the run has no steps {} to {}, {}", part.steps->first, part.steps->second,
                 steps_there(run, part));
+
   for (auto const& process : processes) {
     auto const place = static_cast<int32_t>(process->place());
     auto const host = spans.hosts.find(place);
@@ -92,13 +94,14 @@ base::Expected<void> keep_steps(Processes& processes, model::Run const& run,
       auto const device = track.kind == model::TrackKind::kStream
                               ? spans.devices.find({place, track.device})
                               : spans.devices.end();
-      Span const& span = device != spans.devices.end() ? device->second
-                         : host != spans.hosts.end()   ? host->second
-                                                       : spans.all;
-      kept.push_back(moved(*span.window, process->cells().offset_ns()));
+
+      Span const* span = host != spans.hosts.end() ? &host->second : &spans.all;
+      if (device != spans.devices.end()) span = &device->second;
+      kept.push_back(moved(*span->window, process->cells().offset_ns()));
     }
     process->keep_starts(std::move(kept));
   }
+
   return {};
 }
 

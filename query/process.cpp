@@ -24,12 +24,14 @@ void Process::find_tables() {
     uint32_t kinds = 0;
     for (uint32_t row = rows.first; row < rows.last; ++row)
       kinds |= 1U << static_cast<uint32_t>(trace().columns().kind[row]);
+
     uint32_t tables = 0;
     for (uint32_t kind = 0; kind < model::kKindCount; ++kind) {
       auto const table = model::kKindTable[kind].table;
       if (((kinds >> kind) & 1U) != 0 && table != model::DetailTable::kNone)
         tables |= 1U << static_cast<uint32_t>(table);
     }
+
     tables_.push_back(tables);
   }
 }
@@ -39,6 +41,7 @@ void Process::find_ends() {
   for (uint32_t track = 0; track < trace().tracks().size(); ++track) {
     auto const rows = trace().rows_of(model::TrackId{track});
     std::vector<int64_t>& ends = ends_.emplace_back();
+
     int64_t latest = INT64_MIN;
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       latest = std::max(latest, trace().end(row));

@@ -54,12 +54,14 @@ std::vector<Tokens> split(Tokens tokens, IsCut const& is_cut) {
   std::vector<Tokens> parts;
   size_t begin = 0;
   int depth = 0;
+
   for (size_t i = 0; i < tokens.size(); ++i) {
     depth += nesting(tokens[i]);
     if (depth != 0 || !is_cut(tokens[i])) continue;
     parts.push_back(tokens.subspan(begin, i - begin));
     begin = i + 1;
   }
+
   parts.push_back(tokens.subspan(begin));
   return parts;
 }
@@ -99,10 +101,12 @@ using Clauses = std::array<std::optional<Tokens>, kClauseCount>;
 std::optional<Clauses> clauses_of(Tokens tokens) {
   if (tokens.empty() || !tokens.front().is(kClauseWords[kSelect])) return std::nullopt;
   if (tokens.back().is_sign(';')) tokens = tokens.first(tokens.size() - 1);
+
   Clauses clauses;
   int depth = 0;
   size_t begin = 0;
   std::optional<size_t> current;
+
   for (size_t i = 0; i <= tokens.size(); ++i) {
     bool const at_end = i == tokens.size();
     if (!at_end) depth += nesting(tokens[i]);
@@ -110,15 +114,18 @@ std::optional<Clauses> clauses_of(Tokens tokens) {
                              : std::find_if(kClauseWords.begin(), kClauseWords.end(),
                                             [&](auto w) { return tokens[i].is(w); });
     if (!at_end && word == kClauseWords.end()) continue;
+
     auto const clause = static_cast<size_t>(word - kClauseWords.begin());
     if (depth != 0 || (!current ? clause != kSelect : clause <= *current)) return std::nullopt;
     if (current) clauses[*current] = tokens.subspan(begin, i - begin);
     current = clause;
+
     bool const has_by = clause == kGroup || clause == kOrder;
     if (has_by && (i + 1 >= tokens.size() || !tokens[i + 1].is("by"))) return std::nullopt;
     begin = i + (has_by ? 2 : 1);
     if (has_by) ++i;
   }
+
   for (auto const& clause : clauses)
     if (clause && clause->empty()) return std::nullopt;
   if (!clauses[kSelect] || !clauses[kFrom]) return std::nullopt;
@@ -130,14 +137,17 @@ std::optional<int64_t> whole_number(Token const& token) {
   if (token.type != Type::kNumber) return std::nullopt;
   char const* const end = token.text.data() + token.text.size();
   int64_t number = 0;
+
   if (auto const [last, error] = std::from_chars(token.text.data(), end, number);
       error == std::errc() && last == end)
     return number;
+
   double value = 0;
   constexpr double kExact = 9e15;  // below 2^53
   auto const [last, error] = std::from_chars(token.text.data(), end, value);
   if (error != std::errc() || last != end || value != std::floor(value) || value > kExact)
     return std::nullopt;
+
   return static_cast<int64_t>(value);
 }
 
@@ -223,20 +233,24 @@ bool Rewriter::read_items() {
     Item item{body, std::nullopt, std::nullopt};
     size_t const size = body.size();
     bool const has_as = size >= 3 && body[size - 2].is("as");
+
     // "count(*) n": a word behind the end of an expression.
     bool const bare = !has_as && size >= 2 && body[size - 1].type == Type::kWord &&
                       !is_one_of(body[size - 1], kKeywords) &&
                       (body[size - 2].is_sign(')') || body[size - 2].type == Type::kNumber ||
                        column_of(body[size - 2]));
+
     if (has_as || bare) {
       Token const& alias = body.back();
       if (alias.type != Type::kWord && alias.type != Type::kQuotedWord) return false;
       if (column_of(alias) || is_one_of(alias, kKeywords)) return false;
       item = {body.first(size - (has_as ? 2 : 1)), alias.text, std::nullopt};
     }
+
     if (item.body.size() == 1) item.column = column_of(item.body.front());
     items_.push_back(item);
   }
+
   return true;
 }
 
@@ -245,6 +259,7 @@ bool Rewriter::read_group() {
   if (!clauses_[kGroup]) return true;
   for (Tokens const key : split_list(*clauses_[kGroup])) {
     if (key.empty()) return false;
+
     bool by_name = false;
     for (size_t i = 0; i < items_.size(); ++i) {
       bool const same_words = equal_tokens(key, items_[i].body);
@@ -253,9 +268,11 @@ bool Rewriter::read_group() {
       items_[i].is_key = true;
       if (items_[i].column) group_.push_back(*items_[i].column);
     }
+
     if (key.size() == 1)
       if (auto const column = column_of(key.front())) group_.push_back(*column);
   }
+
   return true;
 }
 
@@ -282,6 +299,7 @@ bool Rewriter::write_column(size_t column, Place place) {
 bool Rewriter::write_aggregate(Tokens tokens, size_t& at) {
   if (at + 3 >= tokens.size() || !tokens[at + 1].is_sign('(') || !tokens[at + 3].is_sign(')'))
     return false;
+
   Token const& function = tokens[at];
   if (function.is("count") && tokens[at + 2].is_sign('*')) {
     sql_ += "ifnull(sum(" + quoted_identifier(kCountColumn) + "),0) ";
@@ -291,6 +309,7 @@ bool Rewriter::write_aggregate(Tokens tokens, size_t& at) {
     auto const sum = [&](Sum what) {
       return quoted_identifier(sum_column(what, plan_.table->columns[*column].name));
     };
+
     if (function.is("count"))
       sql_ += "ifnull(sum(" + sum(Sum::kCount) + "),0) ";
     else if (function.is("sum"))
@@ -307,6 +326,7 @@ bool Rewriter::write_aggregate(Tokens tokens, size_t& at) {
       return false;
     add_once(plan_.measures, *column);
   }
+
   aggregates_ = true;
   at += 3;
   return true;
@@ -316,12 +336,14 @@ bool Rewriter::write_word(Tokens tokens, size_t& at, Place place) {
   Token const& word = tokens[at];
   bool const may_sum = place == Place::kItem || place == Place::kOrder;
   if (may_sum && write_aggregate(tokens, at)) return true;
+
   bool const called = at + 1 < tokens.size() && tokens[at + 1].is_sign('(');
   bool const type_of_cast = at > 0 && tokens[at - 1].is("as") && is_one_of(word, kCastTypes);
   if (is_one_of(word, kKeywords) || type_of_cast || (called && is_one_of(word, kFunctions))) {
     sql_ += std::string(word.text) + " ";
     return true;
   }
+
   if (called) return false;
   if (auto const column = column_of(word)) return write_column(*column, place);
   if (place == Place::kCondition || place == Place::kItem || !is_alias(word)) return false;
@@ -337,11 +359,13 @@ bool Rewriter::write(Tokens tokens, Place place) {
       if (!write_word(tokens, i, place)) return false;
       continue;
     }
+
     // All columns: not the product that has something in front.
     if (token.is_sign('*') && (i == 0 || tokens[i - 1].is_sign('(') || tokens[i - 1].is_sign(',')))
       return false;
     sql_ += std::string(token.text) + " ";
   }
+
   return true;
 }
 
@@ -351,12 +375,14 @@ bool Rewriter::write_items() {
     Item const& item = items_[i];
     if (i > 0) sql_ += ", ";
     if (!write(item.body, item.is_key ? Place::kKey : Place::kItem)) return false;
+
     // The heading that it would have.
     if (item.alias)
       sql_ += "AS " + std::string(*item.alias) + " ";
     else if (!item.column)
       sql_ += "AS " + quoted_identifier(text_of_tokens(item.body)) + " ";
   }
+
   sql_ += "FROM " + quoted_identifier(group_table_) + " ";
   return true;
 }
@@ -367,13 +393,13 @@ bool Rewriter::take_time_condition(Tokens condition) {
   auto const column = column_of(condition[0]);
   if (!column || !contains(kTimes, plan_.table->columns[*column].name)) return false;
   std::string_view const name = plan_.table->columns[*column].name;
-  EventFilter::Range& range = name == "start_ns" ? plan_.filter.start
-                              : name == "end_ns" ? plan_.filter.end
-                                                 : plan_.filter.dur;
+  EventFilter::Range& range = plan_.filter.range_of(name);
+
   auto const number = whole_number(condition[2]);
   if (!number) return false;
   auto const at_least = [&](int64_t low) { range.low = std::max(range.low, low); };
   auto const at_most = [&](int64_t high) { range.high = std::min(range.high, high); };
+
   if (condition.size() == 5 && condition[1].is("between") && condition[3].is("and")) {
     auto const high = whole_number(condition[4]);
     if (!high) return false;
@@ -381,6 +407,7 @@ bool Rewriter::take_time_condition(Tokens condition) {
     at_most(*high);
     return true;
   }
+
   if (condition.size() != 3 || *number == INT64_MAX) return false;
   std::string_view const op = condition[1].text;
   if (op == ">" || op == ">=") at_least(op == ">" ? *number + 1 : *number);
@@ -398,6 +425,7 @@ bool Rewriter::write_where() {
       split(*clauses_[kWhere], [](Token const& token) { return token.is("or"); }).size() > 1;
   auto const conditions =
       any ? std::vector<Tokens>{*clauses_[kWhere]} : split_conditions(*clauses_[kWhere]);
+
   std::string_view before = "WHERE ";
   for (Tokens const condition : conditions) {
     if (condition.empty()) return false;
@@ -407,6 +435,7 @@ bool Rewriter::write_where() {
     sql_ += ") ";
     before = "AND ";
   }
+
   return true;
 }
 

@@ -16,11 +16,11 @@ struct Rewritten {
   std::string sql;  ///< over a table whose columns are group_columns(plan)
 };
 
-/// Rewrites SELECT of columns and of count, sum, avg, total, min and max of columns FROM one event
-/// table, with GROUP BY columns, HAVING, ORDER BY and LIMIT; or SELECT DISTINCT of columns. WHERE
-/// may use any columns but ids; it may compare times with numbers. Returns nothing for joins,
-/// subqueries, expressions inside of sums and quoted names. `group_table`: name of the table of
-/// groups in the new statement.
+/// Rewrites a SELECT over one event table. Items are columns and count, sum, avg, total, min and
+/// max of columns. The statement may have GROUP BY columns, HAVING, ORDER BY and LIMIT, or be
+/// SELECT DISTINCT of columns. WHERE may use any columns but ids; it may compare times with
+/// numbers. Returns nothing for joins, subqueries, expressions inside of sums and quoted names.
+/// `group_table`: name of the table of groups in the new statement.
 std::optional<Rewritten> rewrite(std::string_view sql, std::string_view group_table);
 
 }  // namespace stepscope::query

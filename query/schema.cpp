@@ -30,6 +30,7 @@ std::string_view type_text(model::ColumnType type) {
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
+
   for (size_t i = 0; i < a.size(); ++i) {
     size_t diagonal = row[0];
     row[0] = i + 1;
@@ -39,6 +40,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
       row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
     }
   }
+
   return row.back();
 }
 
@@ -68,11 +70,13 @@ std::vector<SchemaTable> schema() {
     for (model::TableColumn const& column : table.columns)
       shown.columns.push_back({column.name, column.type, column.meaning});
   }
+
   for (FactTable const& table : fact_tables()) {
     SchemaTable& shown = tables.emplace_back(SchemaTable{table.name, table.meaning, {}});
     for (FactColumn const& column : table.columns)
       shown.columns.push_back({column.name, column.type, column.meaning});
   }
+
   return tables;
 }
 
@@ -92,12 +96,14 @@ std::vector<std::string_view> near_names(std::string_view name,
   constexpr size_t kLongest = 64;  // no name of ours is longer
   constexpr size_t kShown = 3;
   if (name.size() > kLongest) return {};
+
   std::string const lower = lower_case(name);
   size_t const limit = std::max<size_t>(2, lower.size() / 3);
   std::set<std::pair<size_t, std::string_view>> found;
   for (std::string_view const candidate : known)
     if (size_t const distance = strangeness(lower, candidate); distance <= limit)
       found.emplace(distance, candidate);
+
   std::vector<std::string_view> names;
   for (auto const& [distance, candidate] : found)
     if (names.size() < kShown) names.push_back(candidate);
@@ -108,15 +114,18 @@ std::string with_near_names(std::string const& message) {
   constexpr std::string_view kNoTable = "no such table: ", kNoColumn = "no such column: ";
   bool const no_table = message.starts_with(kNoTable);
   if (!no_table && !message.starts_with(kNoColumn)) return message;
+
   std::string_view name =
       std::string_view(message).substr(no_table ? kNoTable.size() : kNoColumn.size());
   name = name.substr(name.rfind('.') + 1);
+
   std::vector<std::string_view> known, tables;
   for (SchemaTable const& table : schema()) {
     tables.push_back(table.name);
     for (SchemaColumn const& column : table.columns)
       if (!no_table) known.push_back(column.name);
   }
+
   auto const near = near_names(name, no_table ? tables : known);
   if (!near.empty()) return fmt::format("{}, did you mean {}?", message, fmt::join(near, " or "));
   if (no_table) return fmt::format("{}, there are {}", message, fmt::join(tables, ", "));

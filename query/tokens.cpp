@@ -47,6 +47,7 @@ size_t number_length(std::string_view sql) {
     if (digits == 0) return 0;
     length = exponent + digits;
   }
+
   return length < sql.size() &&
                  (is_letter(sql[length]) || static_cast<unsigned char>(sql[length]) >= 0x80)
              ? 0
@@ -77,11 +78,14 @@ std::optional<std::vector<Token>> tokens_of(std::string_view sql) {
       sql.remove_prefix(gap);
       continue;
     }
+
     char const first = sql.front();
     bool const begins_number =
         is_digit(first) || (first == '.' && sql.size() > 1 && is_digit(sql[1]));
+
     Token::Type type = Token::Type::kSign;
     size_t length = 0;
+
     if (is_letter(first)) {
       type = Token::Type::kWord;
       length = run_length(sql, [](char c) { return is_letter(c) || is_digit(c); });
@@ -97,10 +101,12 @@ std::optional<std::vector<Token>> tokens_of(std::string_view sql) {
     } else {
       length = sign_length(sql);
     }
+
     if (length == 0) return std::nullopt;
     tokens.push_back({type, sql.substr(0, length)});
     sql.remove_prefix(length);
   }
+
   return tokens;
 }
 

@@ -58,7 +58,7 @@ Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
     if (!rank) return base::fail_with(rank);
     return std::make_shared<model::RankTrace const>(std::move(*rank));
   };
-  return AnalyzedRun{std::move(*files).take_outline(), std::move(*analysis), read};
+  return AnalyzedRun{std::move(*files).take_skeleton(), std::move(*analysis), read};
 }
 
 }  // namespace stepscope::run_loading

@@ -27,6 +27,7 @@ file::Selection selection_of(import::TraceSource const& source,
   bool const has_calls = std::any_of(kinds.begin(), kinds.end(), [](uint64_t of_track) {
     return (of_track & file::kind_bit(model::EventKind::kCollectiveCall)) != 0;
   });
+
   file::Selection selection;
   selection.columns.depth = false;
   if (has_calls) return selection;
@@ -36,9 +37,9 @@ file::Selection selection_of(import::TraceSource const& source,
   return selection;
 }
 
-/// What outlines are made of.
-constexpr std::array kOutlineTables = {model::DetailTable::kSteps, model::DetailTable::kCollectives,
-                                       model::DetailTable::kRanges};
+/// What skeletons are made of.
+constexpr std::array kSkeletonTables = {
+    model::DetailTable::kSteps, model::DetailTable::kCollectives, model::DetailTable::kRanges};
 /// What the critical path asks for.
 constexpr std::array kPathTables = {model::DetailTable::kSteps, model::DetailTable::kStreamWaits,
                                     model::DetailTable::kSyncs, model::DetailTable::kCopies};
@@ -58,21 +59,22 @@ model::Trace without_events(import::TraceSource const& source) {
   return std::move(builder).finish();
 }
 
-/// The rows of an outline out of a file, many times as fast as all of it is read; nothing where it
-/// takes all to find them. What else that the outline lacks comes from the whole process
-/// (model::complete_skeleton).
-std::optional<model::Trace> rows_of_outline(import::TraceSource const& source) {
+/// The rows of a skeleton out of a file, many times as fast as reading all of it; nothing if only
+/// the whole file shows them. The whole process completes the skeleton (model::complete_skeleton).
+std::optional<model::Trace> rows_of_skeleton(import::TraceSource const& source) {
   constexpr uint64_t kSteps = file::kind_bit(model::EventKind::kStep);
   auto const kinds = source.kinds();
   auto const tracks = source.tracks();
   bool const has_steps = std::any_of(kinds.begin(), kinds.end(),
                                      [](uint64_t of_track) { return (of_track & kSteps) != 0; });
+
   // Only processes with devices are read whole.
   bool const has_devices = !source.devices().empty() ||
                            std::any_of(tracks.begin(), tracks.end(), [](model::Track const& track) {
                              return track.kind == model::TrackKind::kStream;
                            });
   if (!has_steps || !has_devices) return std::nullopt;
+
   auto trace = source.read_kinds(kSteps | file::kind_bit(model::EventKind::kCollective));
   // Without marks on a thread, ranges with names of steps are needed, which were not read.
   if (!trace || !analyzer::marks_steps(*trace)) return std::nullopt;
@@ -118,12 +120,12 @@ Expected<model::Trace> StreamedFiles::copy(size_t source, file::Selection const&
   return trace;
 }
 
-Expected<model::Trace> StreamedFiles::read_outline(size_t source) const {
+Expected<model::Trace> StreamedFiles::read_skeleton(size_t source) const {
   import::TraceSource const& of = sources_->ranks[source].source;
-  auto few = options_.is_all_analyzed ? rows_of_outline(of) : std::nullopt;
+  auto few = options_.is_all_analyzed ? rows_of_skeleton(of) : std::nullopt;
   if (few && options_.progress) ++options_.progress->processes_read;
   auto trace = few ? Expected<model::Trace>(std::move(*few))
-                   : copy(source, selection_of(of, kOutlineTables));
+                   : copy(source, selection_of(of, kSkeletonTables));
   if (!trace) return trace;
   std::vector<uint32_t> const rows = analyzer::skeleton_rows(*trace);
   return model::skeleton_of(std::move(*trace), rows);
@@ -132,10 +134,12 @@ Expected<model::Trace> StreamedFiles::read_outline(size_t source) const {
 Expected<StreamedFiles> StreamedFiles::open(Sources sources, StreamedOptions options) {
   StreamedFiles files(std::move(sources), std::move(options));
   import::RunSources const& of = *files.sources_;
+
   std::vector<std::optional<Expected<model::Trace>>> traces(of.ranks.size());
-  for_each_process(traces.size(), [&](size_t i) { traces[i].emplace(files.read_outline(i)); });
+  for_each_process(traces.size(), [&](size_t i) { traces[i].emplace(files.read_skeleton(i)); });
   if (files.options_.progress && files.options_.progress->given_up) return base::fail("given up");
-  files.outline_ = {of.name, {}, of.clock, of.notes};
+  files.skeleton_ = {of.name, {}, of.clock, of.notes};
+
   bool any = false;
   for (size_t i = 0; i < traces.size(); ++i) {
     Expected<model::Trace>& trace = *traces[i];
@@ -145,14 +149,16 @@ Expected<StreamedFiles> StreamedFiles::open(Sources sources, StreamedOptions opt
     if (!is_readable && files.options_.unreadable == Unreadable::kWithoutEvents)
       trace = without_events(of.ranks[i].source);
     if (!trace) continue;
-    files.outline_.ranks.push_back(
+
+    files.skeleton_.ranks.push_back(
         {std::move(*trace), of.ranks[i].offset_ns, of.ranks[i].file, of.ranks[i].drift});
     files.source_of_.push_back(i);
     files.has_no_events_.push_back(!is_readable);
   }
+
   if (!any) return base::fail("{}", files.unreadable_.front());
-  files.outline_.notes.insert(files.outline_.notes.end(), files.unreadable_.begin(),
-                              files.unreadable_.end());
+  files.skeleton_.notes.insert(files.skeleton_.notes.end(), files.unreadable_.begin(),
+                               files.unreadable_.end());
   return files;
 }
 
@@ -168,13 +174,13 @@ Expected<model::RankTrace> StreamedFiles::read(size_t process,
 Expected<analyzer::Analysis> StreamedFiles::analyze(analyzer::AnalyzeOptions const& analysis) {
   auto const read_whole = [this](size_t process) {
     auto rank = read(process, {.columns = {.depth = false}});
-    if (rank) model::complete_skeleton(outline_.ranks[process].trace, rank->trace);
+    if (rank) model::complete_skeleton(skeleton_.ranks[process].trace, rank->trace);
     return rank;
   };
   auto const read_window = [this](size_t process, model::Interval window) {
     return read(process, path_selection(sources_->ranks[source_of_[process]], window));
   };
-  return analyzer::analyze(analyzer::StreamedRun{outline_, read_whole, read_window}, analysis);
+  return analyzer::analyze(analyzer::StreamedRun{skeleton_, read_whole, read_window}, analysis);
 }
 
 }  // namespace stepscope::run_loading

@@ -1,5 +1,5 @@
 // A run whose files are analyzed a few processes at a time (analyzer/metrics/core/streamed_run.h).
-// The outline of each process stays in memory; other columns are read on demand. All commands and
+// The skeleton of each process stays in memory; other columns are read on demand. All commands and
 // windows use it for large runs.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace stepscope::run_loading {
 /// Shared between who reads and who waits for it on another thread.
 struct ReadingProgress {
   std::atomic<bool> given_up = false;      ///< no thread waits any more: further reads fail
-  std::atomic<size_t> processes_read = 0;  ///< each is read twice: for its outline and as a whole
+  std::atomic<size_t> processes_read = 0;  ///< each is read twice: for its skeleton and as a whole
 };
 
 /// What becomes of a process that cannot be read beside others that can.
@@ -33,7 +33,7 @@ enum class Unreadable : uint8_t {
 
 struct StreamedOptions {
   Unreadable unreadable = Unreadable::kLeftOut;
-  /// Every process will also be read whole, which completes its outline
+  /// Every process will also be read whole, which completes its skeleton.
   bool is_all_analyzed = true;
   std::shared_ptr<ReadingProgress> progress;  ///< may be null
 };
@@ -43,17 +43,17 @@ class StreamedFiles {
  public:
   using Sources = std::shared_ptr<import::RunSources const>;
 
-  /// Reads the outlines of all processes; the outline's notes name processes that cannot be read.
+  /// Reads the skeletons of all processes; their notes name processes that cannot be read.
   /// No source stays in memory. Errors: no process can be read, or no thread waits any more.
   static base::Expected<StreamedFiles> open(Sources sources, StreamedOptions options);
 
   /// The rows of each process that skeleton_rows() (analyzer/metrics/steps/skeleton_rows.h) keeps;
   /// logs and time ranges after its analysis.
-  [[nodiscard]] model::Run const& outline() const { return outline_; }
-  [[nodiscard]] model::Run take_outline() && { return std::move(outline_); }
-  /// Notes of the outline about processes that could not be read.
+  [[nodiscard]] model::Run const& outline() const { return skeleton_; }
+  [[nodiscard]] model::Run take_skeleton() && { return std::move(skeleton_); }
+  /// Notes about processes that could not be read.
   [[nodiscard]] std::vector<std::string> const& unreadable() const { return unreadable_; }
-  /// Where a process of the outline is among the sources.
+  /// Where a process of outline() is among the sources.
   [[nodiscard]] std::vector<size_t> const& source_of() const { return source_of_; }
   /// The analysis of the run, which needs steps that are marked (analyzer::has_marked_steps()) to
   /// find any. Errors: those of reading.
@@ -64,16 +64,16 @@ class StreamedFiles {
   StreamedFiles(Sources sources, StreamedOptions options);
   [[nodiscard]] base::Expected<model::Trace> copy(size_t source,
                                                   file::Selection const& selection) const;
-  [[nodiscard]] base::Expected<model::Trace> read_outline(size_t source) const;
+  [[nodiscard]] base::Expected<model::Trace> read_skeleton(size_t source) const;
   [[nodiscard]] base::Expected<model::RankTrace> read(size_t process,
                                                       file::Selection const& selection) const;
 
   Sources sources_;
   StreamedOptions options_;
-  model::Run outline_;
+  model::Run skeleton_;
   std::vector<std::string> unreadable_;
-  std::vector<size_t> source_of_;    ///< by process of the outline
-  std::vector<bool> has_no_events_;  ///< beside it: it could not be read
+  std::vector<size_t> source_of_;    ///< by process of outline()
+  std::vector<bool> has_no_events_;  ///< by process: it could not be read
 };
 
 /// What the critical path asks of a process in a window of run time, nested: for who draws it.

@@ -99,21 +99,27 @@ struct Experiment {
     Values values = laboratory.download(at);
     double largest = 1e-6;
     for (float const g : gradient) largest = std::max(largest, static_cast<double>(std::fabs(g)));
+
     double worst = 0;
     for (size_t k = 0; k < kElements; ++k) {
       size_t const i = laboratory.below(values.size());
       float const here = values[i];
+
       values[i] = here + kStep;
       laboratory.write(at, values);
       double const above = loss();
+
       values[i] = here - kStep;
       laboratory.write(at, values);
       double const below = loss();
+
       values[i] = here;
       laboratory.write(at, values);
+
       double const expected = (above - below) / (2.0 * static_cast<double>(kStep));
       worst = std::max(worst, std::fabs(static_cast<double>(gradient[i]) - expected) / largest);
     }
+
     return worst;
   }
 };
@@ -127,17 +133,21 @@ double worst_error(Layer const& layer, Laboratory& laboratory) {
                         laboratory.upload(laboratory.random(layer.weights)),
                         laboratory.upload(laboratory.random(layer.biases)),
                         laboratory.upload(laboratory.random(layer.outputs))};
+
   Buffer const dy = laboratory.upload(experiment.weighting);
   Buffer const dx = laboratory.upload(Values(layer.inputs, -77.0F));
   Buffer const dw = laboratory.upload(Values(std::max<size_t>(1, layer.weights), -77.0F));
   Buffer const d_bias = laboratory.upload(Values(std::max<size_t>(1, layer.biases), -77.0F));
+
   experiment.loss();  // pooling goes back to where the last forward pass was
   layer.backward(experiment.x, experiment.w, experiment.y, dy, dx, dw, d_bias);
+
   double worst = experiment.error(laboratory.download(dx), experiment.x);
   if (layer.weights > 0)
     worst = std::max(worst, experiment.error(laboratory.download(dw), experiment.w));
   if (layer.biases > 0)
     worst = std::max(worst, experiment.error(laboratory.download(d_bias), experiment.bias));
+
   return worst;
 }
 
@@ -148,6 +158,7 @@ base::Expected<Layer> convolution(Device& device) {
   auto made = device.conv2d("conv", s);
   if (!made) return base::fail_with(made);
   std::shared_ptr<Conv2d> const conv = std::move(*made);
+
   return Layer{"convolution",
                size(s.batch * s.height * s.width * s.in_channels),
                size(s.out_channels * s.kernel * s.kernel * s.in_channels),
@@ -168,6 +179,7 @@ base::Expected<Layer> dense(Device& device) {
   auto made = device.dense("fc", s);
   if (!made) return base::fail_with(made);
   std::shared_ptr<Dense> const fc = std::move(*made);
+
   return Layer{"fully connected",
                size(s.batch * s.inputs),
                size(s.inputs * s.outputs),
@@ -188,6 +200,7 @@ base::Expected<Layer> normalization(Device& device) {
   auto made = device.lrn("norm", s);
   if (!made) return base::fail_with(made);
   std::shared_ptr<Lrn> const norm = std::move(*made);
+
   size_t const count = size(s.batch * s.height * s.width * s.channels);
   return Layer{"local normalization",
                count,
@@ -206,6 +219,7 @@ base::Expected<Layer> pooling(Device& device) {
   auto made = device.max_pool("pool", s);
   if (!made) return base::fail_with(made);
   std::shared_ptr<MaxPool> const pool = std::move(*made);
+
   return Layer{"max pooling",
                size(s.batch * s.height * s.width * s.channels),
                0,
@@ -223,16 +237,20 @@ base::Expected<Layer> pooling(Device& device) {
 void check_gradients(std::string const& device, Report const& report) {
   auto const group = open_devices(device, {});
   if (!group) return report({"gradients", Verdict::kFailure, group.error().message, ""});
+
   Laboratory laboratory(*group->devices.front());
   std::string found;
   double worst = 0;
+
   for (auto const make : {convolution, dense, normalization, pooling}) {
     auto const layer = make(*group->devices.front());
     if (!layer) return report({"gradients", Verdict::kFailure, layer.error().message, ""});
     double const error = worst_error(*layer, laboratory);
+
     worst = std::max(worst, error);
     found += fmt::format("{}{} {:.2g}", found.empty() ? "" : ", ", layer->name, error);
   }
+
   report(
       {"gradients", worst <= kTolerance ? Verdict::kGood : Verdict::kFailure,
        fmt::format("largest difference from finite differences: {} (limit {})", found, kTolerance),

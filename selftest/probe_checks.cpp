@@ -41,6 +41,7 @@ constexpr std::array kQuantities = {
 
 void add_copy(model::CopyDetail const& copy, Work& work) {
   work.pinned += copy.pinned;
+
   switch (copy.direction) {
     case model::CopyDirection::kHostToDevice:
       ++work.to_device;
@@ -83,6 +84,7 @@ void add_event(model::Trace const& trace, uint32_t row, Work& work) {
       break;
     case EventKind::kLaunch:
       ++work.launches;
+
       break;
     case EventKind::kStreamWait:
       ++work.stream_waits;
@@ -94,9 +96,10 @@ void add_event(model::Trace const& trace, uint32_t row, Work& work) {
 
 }  // namespace
 
-Work asked_for(std::span<nlohmann::json const> said) {
+Work asked_for(std::span<nlohmann::json const> output) {
   Work work;
-  for (nlohmann::json const& one : said) {
+
+  for (nlohmann::json const& one : output) {
     for (Quantity const& quantity : kQuantities) {
       uint64_t& sum = work.*quantity.value;
       sum = sum != kAny && one.contains(quantity.key) ? sum + one.value(quantity.key, uint64_t{0})
@@ -104,11 +107,13 @@ Work asked_for(std::span<nlohmann::json const> said) {
     }
     work.name_bytes = std::max(work.name_bytes, one.value("name_bytes", uint64_t{0}));
   }
+
   return work;
 }
 
 Work found_in(model::Run const& run) {
   Work work;
+
   for (model::RankTrace const& rank : run.ranks) {
     std::set<uint32_t> streams;
     for (uint32_t row = 0; row < rank.trace.event_count(); ++row) {
@@ -116,8 +121,10 @@ Work found_in(model::Run const& run) {
       if (rank.trace.kind(row) == EventKind::kKernel)
         streams.insert(rank.trace.columns().track[row].value);
     }
+
     work.streams += streams.size();
   }
+
   return work;
 }
 
@@ -127,13 +134,16 @@ std::string differences(Work const& found, Work const& asked) {
     text += fmt::format("{}{}: {} instead of {}", text.empty() ? "" : ", ", name,
                         base::format_count(is), base::format_count(should));
   };
+
   for (Quantity const& quantity : kQuantities) {
     bool const is_as_asked =
         asked.*quantity.value == kAny || found.*quantity.value == asked.*quantity.value;
     if (!is_as_asked) add(quantity.name, found.*quantity.value, asked.*quantity.value);
   }
+
   if (found.name_bytes < asked.name_bytes)
     add("bytes of the longest name", found.name_bytes, asked.name_bytes);
+
   return text;
 }
 

@@ -26,8 +26,8 @@ struct Work {
   uint64_t name_bytes = 0;  ///< of the longest kernel name; asked for: at least
 };
 
-/// The sum over the processes that said something; kAny where one of them left it out.
-Work asked_for(std::span<nlohmann::json const> said);
+/// The sum over the processes that printed something; kAny where one of them left it out.
+Work asked_for(std::span<nlohmann::json const> output);
 /// The sum over the processes of the run.
 Work found_in(model::Run const& run);
 

@@ -22,9 +22,9 @@ base::Expected<Recording> run_alone(std::vector<std::string> const& command) {
   auto const result = doctor::run_program(command, kLimit);
   if (!result) return base::fail_with(result);
   Recording recording;
-  recording.said = json_lines(result->output);
+  recording.output = json_lines(result->output);
   recording.exit_code = result->signal != 0 ? 128 + result->signal : result->exit_code;
-  if (result->timed_out || recording.said.empty())
+  if (result->timed_out || recording.output.empty())
     return base::fail("{} {}: {}", command.front(), doctor::how_it_ended(*result), result->output);
   return recording;
 }
@@ -37,10 +37,13 @@ base::Expected<Recording> record(Setup const& setup, std::string const& name,
   recorded.insert(recorded.end(), options.begin(), options.end());
   recorded.emplace_back("--");
   recorded.insert(recorded.end(), command.begin(), command.end());
+
   auto recording = run_alone(recorded);
   if (!recording) return recording;
+
   auto run = import::open_run(folder);
   if (!run) return base::fail_with(run);
+
   recording->run = std::move(*run);
   return recording;
 }

@@ -30,14 +30,17 @@ void check_cuda(Setup const& setup, std::string const& device, std::string const
                 Report const& report) {
   if (!why_not.empty())
     return report({device, Verdict::kSkipped, why_not, "stepscope doctor says more"});
+
   if (auto const devices = workloads::open_devices(device, {}))
     check_workloads(setup, device, report);
   else
     report({device + " workloads", Verdict::kSkipped, devices.error().message, ""});
+
   if (std::string const cupti = doctor::use_python_cupti(doctor::this_machine("")); !cupti.empty())
     report({"CUPTI", Verdict::kWarning,
             "none that plain CUDA programs find, taken for these tests: " + cupti,
             "set STEPSCOPE_CUPTI to it when you record plain CUDA programs"});
+
   check_probe(setup, report);
 }
 
@@ -46,13 +49,16 @@ void check_cuda(Setup const& setup, std::string const& device, std::string const
 base::Expected<void> run(Setup const& setup, Report const& report) {
   // Asked in a fork of this process: before devices start threads here.
   std::string const why_not = setup.device.empty() || is_cuda(setup.device) ? why_no_cuda() : "";
+
   if (is_cuda(setup.device)) {
     check_cuda(setup, setup.device, why_not, report);
     return {};
   }
+
   std::string const host = setup.device.empty() ? kHost : setup.device;
   if (auto const devices = workloads::open_devices(host, {}); !devices)
     return base::fail_with(devices);
+
   check_workloads(setup, host, report);
   if (setup.device.empty()) check_cuda(setup, "cuda", why_not, report);
   return {};

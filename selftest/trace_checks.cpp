@@ -40,12 +40,15 @@ Check check_launches(model::Run const& run, json const& summary) {
   uint64_t const launches = counts[EventKind::kLaunch];
   uint64_t const copies = counts[EventKind::kMemcpy];
   uint64_t const collectives = counts[EventKind::kCollective];
+
   uint64_t const ops =
       counts[EventKind::kKernel] + copies + counts[EventKind::kMemset] + collectives;
+
   uint64_t const asked = number(summary, "launches");
   bool const is_exact = launches == asked && copies == number(summary, "copies") &&
                         collectives == number(summary, "collectives");
   bool const is_good = launches == ops && (is_on_host(summary) ? is_exact : launches >= asked);
+
   return verdict(
       "launches", is_good,
       fmt::format(
@@ -65,13 +68,16 @@ Check check_correlation(model::Run const& run, json const& summary) {
 Check check_copies(model::Run const& run, json const& summary) {
   uint64_t to_device = 0;
   uint64_t to_host = 0;
+
   for (model::RankTrace const& rank : run.ranks)
     for (model::CopyDetail const& copy : rank.trace.details<model::CopyDetail>()) {
       to_device += copy.direction == model::CopyDirection::kHostToDevice ? copy.bytes : 0;
       to_host += copy.direction == model::CopyDirection::kDeviceToHost ? copy.bytes : 0;
     }
+
   uint64_t const asked_to_device = number(summary, "host_to_device_bytes");
   uint64_t const asked_to_host = number(summary, "device_to_host_bytes");
+
   return verdict("bytes copied", to_device == asked_to_device && to_host == asked_to_host,
                  fmt::format("{} of {} to the devices, {} of {} back",
                              base::format_count(to_device), base::format_count(asked_to_device),
@@ -83,11 +89,14 @@ Check check_all_reduces(analyzer::Analysis const& analysis, json const& summary)
   size_t const devices = summary.at("devices").size();
   uint64_t bytes = 0;
   bool are_whole = true;
+
   for (analyzer::CollectiveStats const& collective : analysis.collectives) {
     bytes += collective.bytes;
     are_whole = are_whole && collective.participants.size() == devices;
   }
+
   uint64_t const asked = number(summary, "all_reduces");
+
   return verdict(
       "all-reduces",
       are_whole && analysis.collectives.size() == asked &&
@@ -103,17 +112,20 @@ Check check_all_reduces(analyzer::Analysis const& analysis, json const& summary)
 /// kernels.
 Check check_ops(model::Run const& run, json const& summary) {
   auto const steps = number(summary, "steps");
+
   std::map<std::pair<int32_t, std::string_view>, uint64_t> counts;
   for (model::RankTrace const& rank : run.ranks)
     for (uint32_t row = 0; row < rank.trace.event_count(); ++row)
       if (rank.trace.kind(row) == EventKind::kKernel)
         ++counts[{rank.trace.track(row).device, rank.trace.name(row)}];
+
   for (auto const& [op, count] : counts)
     if (count != steps)
       return verdict("ops of the network", false,
                      fmt::format("{} ran {} times in {} steps on device {}", op.second, count,
                                  steps, op.first),
                      kReport);
+
   size_t const devices = std::max<size_t>(1, summary.at("devices").size());
   return verdict("ops of the network", !counts.empty() && counts.size() % devices == 0,
                  fmt::format("{} ops once in each of {} steps on each of {} devices",
@@ -126,15 +138,18 @@ Check check_ops(model::Run const& run, json const& summary) {
 Check check_step_lengths(analyzer::Analysis const& analysis, json const& summary) {
   constexpr double kShareTolerance = 0.01;
   std::vector<double> differences;
+
   for (analyzer::StepStats const& step : analysis.steps) {
     auto const& own = summary.at("devices").at(static_cast<size_t>(step.ref.device)).at("step_ns");
     if (step.step < 0 || static_cast<size_t>(step.step) >= own.size()) continue;
     auto const own_ns = own.at(static_cast<size_t>(step.step)).get<double>();
     differences.push_back(std::fabs(static_cast<double>(step.window.length()) / own_ns - 1));
   }
+
   if (differences.empty()) return verdict("step lengths", false, "no steps in the trace", kReport);
   auto const middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
   std::nth_element(differences.begin(), middle, differences.end());
+
   return verdict(
       "step lengths", *middle <= kShareTolerance,
       fmt::format("of {} steps, median difference between the trace and the program's own clock {}",
@@ -157,6 +172,7 @@ int64_t largest_lead_ns(model::Run const& run) {
 /// The sum over all ranks.
 model::ImportLog log_of(model::Run const& run) {
   model::ImportLog sum;
+
   for (model::RankTrace const& rank : run.ranks) {
     model::ImportLog const& log = rank.trace.log();
     sum.dropped += log.dropped;
@@ -167,6 +183,7 @@ model::ImportLog log_of(model::Run const& run) {
     sum.impossible_times += log.impossible_times;
     sum.lost_blocks += log.lost_blocks;
   }
+
   return sum;
 }
 
@@ -188,13 +205,16 @@ std::string words_of_capture(model::Run const& run) {
 std::string faults_of(model::Run const& run, int64_t clock_tolerance_ns) {
   model::ImportLog const sum = log_of(run);
   std::string text;
+
   auto const add = [&](uint64_t count, std::string_view what) {
     if (count > 0)
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", base::format_count(count), what);
   };
+
   add(sum.dropped, "events dropped");
   add(sum.unmatched_launches, "launches without their device op");
   add(sum.unmatched_ops, "device ops without their launch");
+
   if (int64_t const lead_ns = largest_lead_ns(run); lead_ns > clock_tolerance_ns)
     add(sum.negative_latencies,
         fmt::format("device ops that begin before their launch, by up to {}",
@@ -202,6 +222,7 @@ std::string faults_of(model::Run const& run, int64_t clock_tolerance_ns) {
   add(sum.negative_durations, "events of negative duration");
   add(sum.impossible_times, "events with impossible times");
   add(sum.lost_blocks, "damaged blocks");
+
   return text;
 }
 
@@ -209,17 +230,21 @@ Check judge(std::string name, model::Run const& run, std::string const& wrong, s
             int64_t clock_tolerance_ns) {
   uint64_t const early_ops = log_of(run).negative_latencies;
   int64_t const early_ns = largest_lead_ns(run);
+
   std::map<std::string, double> numbers = {
       {"ops_before_launch", static_cast<double>(early_ops)},
       {"device_clock_early_ns", static_cast<double>(early_ns)}};
+
   std::string const faults = faults_of(run, clock_tolerance_ns);
   std::string const all =
       fmt::format("{}{}{}", wrong, wrong.empty() || faults.empty() ? "" : ", ", faults);
+
   if (!all.empty()) {
     std::string const words = words_of_capture(run);
     return {std::move(name), Verdict::kFailure,
             words.empty() ? all : fmt::format("{} [{}]", all, words), kReport, std::move(numbers)};
   }
+
   if (early_ops == 0)
     return {std::move(name), Verdict::kGood, found + ", no negative latency", "",
             std::move(numbers)};

@@ -50,7 +50,7 @@ void check_training(Setup const& setup, std::string const& device, Report const&
   if (recording->exit_code != 0)
     return report({"training", Verdict::kFailure,
                    fmt::format("ended with exit status {}", recording->exit_code), ""});
-  for (Check const& check : check_trace(recording->run, recording->said.back())) report(check);
+  for (Check const& check : check_trace(recording->run, recording->output.back())) report(check);
 }
 
 void check_overhead(Setup const& setup, std::string const& device, Report const& report) {
@@ -58,16 +58,21 @@ void check_overhead(Setup const& setup, std::string const& device, Report const&
   constexpr double kTarget = 1.01;
   std::vector<double> ratios;
   auto const command = training(setup, device, kBatch, kSteps);
+
   for (int pair = 0; pair < kPairs; ++pair) {
     // Alternately first, so that what warms up or slows down the machine counts for both.
     auto const first = pair % 2 == 0 ? run_alone(command) : record(setup, "overhead", command);
     auto const second = pair % 2 == 0 ? record(setup, "overhead", command) : run_alone(command);
+
     if (!first || !second)
       return report({"overhead", Verdict::kFailure, (first ? second : first).error().message, ""});
+
     auto const& alone = pair % 2 == 0 ? first : second;
     auto const& recorded = pair % 2 == 0 ? second : first;
-    ratios.push_back(median_step_ns(recorded->said.back()) / median_step_ns(alone->said.back()));
+    ratios.push_back(median_step_ns(recorded->output.back()) /
+                     median_step_ns(alone->output.back()));
   }
+
   auto const [least, most] = std::minmax_element(ratios.begin(), ratios.end());
   double const ratio = median(ratios);
   Check check{"overhead", ratio <= kTarget ? Verdict::kGood : Verdict::kWarning,
@@ -75,8 +80,10 @@ void check_overhead(Setup const& setup, std::string const& device, Report const&
                           "{} pairs of {} steps)",
                           ratio, *least, *most, kPairs, kSteps),
               ""};
+
   if (check.verdict == Verdict::kWarning)
     check.fix = "let nothing else run on this machine and try again: the target is 1.010";
+
   report(check);
 }
 

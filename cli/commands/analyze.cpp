@@ -5,7 +5,7 @@
 
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
-#include "cli/analyzed_run.h"
+#include "cli/analyze_and_warn.h"
 #include "cli/commands.h"
 #include "reports/json/json.h"
 #include "reports/markdown/analysis.h"
@@ -23,6 +23,14 @@ struct AnalyzeOptions {
   bool stream = false, is_one_run = false;
 };
 
+std::string text_of(AnalyzeOptions const& options, model::Run const& run,
+                    analyzer::Analysis const& analysis) {
+  if (options.json) return reports::analysis_json(run, analysis);
+  if (options.markdown) return reports::analysis_markdown(run, analysis);
+  if (options.openmetrics) return reports::openmetrics(run, analysis);
+  return reports::analysis_text(run, analysis, {use_color(), terminal_width()});
+}
+
 int analyze_run(AnalyzeOptions const& options) {
   analyzer::AnalyzeOptions wanted;
   if (!options.steps.empty()) {
@@ -31,19 +39,13 @@ int analyze_run(AnalyzeOptions const& options) {
     wanted.steps = *steps;
   }
   wanted.rank = options.rank;
+
   auto const analyzed =
       analyze_and_warn(options.runs, wanted,
                        options.stream ? Reading::kByProcess : Reading::kBySize, options.is_one_run);
   if (!analyzed) return report_error(analyzed.error());
-  model::Run const& run = analyzed->run;
-  analyzer::Analysis const& analysis = analyzed->analysis;
-  std::string const text =
-      options.json       ? reports::analysis_json(run, analysis)
-      : options.markdown ? reports::analysis_markdown(run, analysis)
-      : options.openmetrics
-          ? reports::openmetrics(run, analysis)
-          : reports::analysis_text(run, analysis, {use_color(), terminal_width()});
-  std::fputs(text.c_str(), stdout);
+
+  std::fputs(text_of(options, analyzed->run, analyzed->analysis).c_str(), stdout);
   return kGood;
 }
 
@@ -60,12 +62,14 @@ Action add_analyze(CLI::App& app) {
                "print gauges for dashboards (docs/reference/OPENMETRICS.md)")
       ->excludes(json)
       ->excludes(markdown);
+
   app.add_option("--steps", options->steps, "use only the steps first:last");
   app.add_option("--rank", options->rank, "use only this rank")->check(whole_number(0, INT32_MAX));
   add_one_run_option(app, options->is_one_run);
   app.add_flag("--stream", options->stream,
                "read one process after the other, which needs less memory; "
                "the default for large runs");
+
   return [options] { return analyze_run(*options); };
 }
 

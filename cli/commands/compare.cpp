@@ -33,18 +33,22 @@ int compare_sides(CompareCommand const& command) {
   if (!base) return report_error(base.error());
   auto const candidate = read_samples(command.candidate, command.steps);
   if (!candidate) return report_error(candidate.error());
+
   analyzer::Comparison const comparison =
       analyzer::compare_runs(*base, *candidate, {command.least_percent / 100, command.paired});
   if (comparison.refusal) return report_error({"compare: " + reports::refusal_text(comparison)});
+
   if (!command.markdown.empty()) {
     auto const written =
         base::write_file_atomically(command.markdown, reports::comparison_markdown(comparison));
     if (!written) return report_error(written.error());
   }
+
   std::string const text =
       command.json ? reports::comparison_json(comparison)
                    : reports::comparison_text(comparison, {use_color(), terminal_width()});
   std::fputs(text.c_str(), stdout);
+
   return exit_code(comparison.verdict);
 }
 
@@ -57,8 +61,10 @@ Action add_compare(CLI::App& app) {
       "step by step, several run by run. "
       "Exit code: 0 the step is the same or faster, 1 slower, 2 wrong use or nothing to compare, 3 "
       "unclear. docs/guide/COMPARE.md");
+
   app.add_option("BASE", command->base, "runs before the change")->required();
   app.add_option("--vs", command->candidate, "runs after the change")->required();
+
   app.add_flag("--json", command->json, "print all numbers as JSON (docs/guide/COMPARE.md)");
   app.add_option("--markdown", command->markdown,
                  "write a comment for a pull request to this file");
@@ -68,6 +74,7 @@ Action add_compare(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--paired", command->paired,
                "compare pairs: BASE and NEW name interleaved runs in the same order");
+
   return [command] { return compare_sides(*command); };
 }
 

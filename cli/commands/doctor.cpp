@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/commands/checks.h"
 #include "reports/words/run_notes.h"
-#include "reports/words/trust.h"
+#include "reports/words/trace_integrity.h"
 #include "trace/base/files/mapped_file.h"
 #include "trace/base/files/run_folder.h"
 #include "trace/base/format.h"
@@ -50,14 +50,17 @@ std::string last_events(file::TraceFile const& file) {
     if (entry.header.type == static_cast<uint16_t>(file::BlockType::kEvents) &&
         entry.header.track < ends.size())
       ends[entry.header.track] = std::max(ends[entry.header.track], entry.header.max_end);
+
   auto const reached =
       std::partition(ends.begin(), ends.end(), [](int64_t end) { return end != INT64_MIN; });
   if (reached == ends.begin()) return "nothing was written yet";
+
   auto const [first, last] = std::minmax_element(ends.begin(), reached);
   std::string text = fmt::format("the tracks reach to between {} and {}",
                                  base::format_duration(*first), base::format_duration(*last));
   if (reached != ends.end())
     text += fmt::format(", {} of {} hold nothing yet", ends.end() - reached, ends.size());
+
   return text;
 }
 
@@ -96,6 +99,7 @@ void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
         {fmt::format("{} damaged block{} of the trace that this one was made of", log.lost_blocks,
                      log.lost_blocks == 1 ? "" : "s"),
          "convert it again from an intact copy"});
+
   for (std::string const& note : log.notes) {
     bool const is_said =
         std::find(diagnosis.doubts.begin(), diagnosis.doubts.end(), note) != diagnosis.doubts.end();
@@ -112,6 +116,7 @@ void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
            "the recorder's buffers were full: record with a larger --buffer-mb, or fewer "
            "annotations"});
   }
+
   if (file.log().dropped > 0)
     diagnosis.losses.push_back(
         {fmt::format("{} events that belong to no track", base::format_count(file.log().dropped)),
@@ -122,6 +127,7 @@ void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
   auto const add = [&](uint64_t count, char const* of, char const* what) {
     if (count > 0) diagnosis.doubts.push_back(base::format_count(count, of) + what);
   };
+
   add(log.unmatched_launches, "launch call", " without device op in the trace");
   add(log.doubled_launches, "launch call",
       " with the correlation id of an earlier one: "
@@ -258,8 +264,10 @@ json json_of(model::Run const& run, analyzer::Analysis const& analysis) {
   for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.integrity))
     weaknesses.push_back(
         {{"fault", weakness.fault}, {"weakens", weakness.weakens}, {"holds", weakness.holds}});
+
   json notes = run.notes;
   for (std::string const& note : reports::run_notes(run, analysis)) notes.push_back(note);
+
   return {{"score", analysis.integrity.score},
           {"missing_ranks", analysis.integrity.missing_ranks},
           {"weaknesses", weaknesses},
@@ -270,6 +278,7 @@ json json_of(Diagnosis const& diagnosis) {
   json losses = json::array();
   for (Loss const& loss : diagnosis.losses)
     losses.push_back({{"what", loss.what}, {"why", loss.why}});
+
   return {{"file", diagnosis.file},
           {"bytes", diagnosis.bytes},
           {"events", diagnosis.events},

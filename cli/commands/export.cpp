@@ -57,6 +57,7 @@ Expected<ExportFormat const*> find_format(ExportOptions const& options) {
     return options.format.empty() ? options.output.ends_with(format.file_suffix)
                                   : format.name == options.format;
   });
+
   if (found != formats.end()) return &*found;
   std::string names;
   for (ExportFormat const& format : formats)
@@ -72,12 +73,14 @@ Expected<void> check_output(ExportOptions const& options, ExportFormat const& fo
   fs::path const output = options.output;
   bool const is_folder = fs::is_directory(output, error),
              names_folder = is_folder || options.output.ends_with('/');
+
   if (names_folder && !format.may_be_folder)
     return fail("{}: is a folder, {} writes one file: name it, such as -o {}", options.output,
                 format.name, (output / ("run" + std::string(format.file_suffix))).string());
   if (!names_folder && output.has_parent_path() && !fs::is_directory(output.parent_path(), error))
     return fail("{}: there is no folder {}, make it or choose another place with -o",
                 options.output, output.parent_path().string());
+
   bool const is_taken = is_folder ? base::has_content(options.output) : fs::exists(output, error);
   if (is_taken && !options.force)
     return fail("{}: is there already, choose another name with -o or replace it with --force",
@@ -90,9 +93,11 @@ Expected<Exported> write_processes(import::RunSources& run, Parts const& parts, 
                                    exporting::Exporter& exporter) {
   Exported exported;
   Progress progress;
+
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     if (!parts[r]) continue;
     import::RankSource& rank = run.ranks[r];
+
     auto const trace =
         is_everything ? std::move(rank.source).load() : read_part(rank.source, *parts[r]);
     if (!trace) return base::fail_with(trace);
@@ -102,6 +107,7 @@ Expected<Exported> write_processes(import::RunSources& run, Parts const& parts, 
     ++exported.processes;
     progress.show(static_cast<double>(r + 1) / static_cast<double>(run.ranks.size()));
   }
+
   progress.clear();
   return exported;
 }
@@ -133,6 +139,7 @@ Expected<std::optional<base::LockFile>> lock_output(std::string const& output) {
 Expected<Exported> export_into(ExportOptions const& options, ExportFormat const& format) {
   auto run = open_sources_and_warn(options.runs, options.is_one_run);
   if (!run) return base::fail_with(run);
+
   std::vector<std::string> sources = options.runs;
   for (import::RankSource const& rank : run->ranks) sources.push_back(rank.file);
   if (is_source(options.output, sources))
@@ -141,15 +148,18 @@ Expected<Exported> export_into(ExportOptions const& options, ExportFormat const&
     return fail(
         "{}: would be taken for a rank of the run in that folder, choose another place with -o",
         options.output);
+
   size_t const processes = run->ranks.size();
   auto const parts = choose_parts(*run, options.part);
   if (!parts) return base::fail_with(parts);
   auto const exporter = format.open(options.output);
   if (!exporter) return base::fail_with(exporter);
+
   auto exported = write_processes(*run, *parts, options.part.is_everything(), **exporter);
   if (!exported) return exported;
   if (exported->events == 0) return fail("nothing to export: no event lies there");
   if (auto const finished = (*exporter)->finish(); !finished) return base::fail_with(finished);
+
   // Beside a part of the ranks, earlier files of the others still are what they were.
   if (exported->processes == processes) exported->removed = (*exporter)->remove_leftovers();
   exported->note = (*exporter)->note();
@@ -160,10 +170,12 @@ int export_run(ExportOptions const& options) {
   auto const format = find_format(options);
   if (!format) return report_error(format.error());
   if (auto const free = check_output(options, **format); !free) return report_error(free.error());
+
   auto const lock = lock_output(options.output);
   if (!lock) return report_error(lock.error());
   // Another export may have written it before the lock was free.
   if (auto const free = check_output(options, **format); !free) return report_error(free.error());
+
   auto const exported = export_into(options, **format);
   if (!exported) return report_error(exported.error());
   std::fprintf(stderr, "stepscope: wrote %s of %s, in %s\n",
@@ -172,11 +184,13 @@ int export_run(ExportOptions const& options) {
                    ? "1 process"
                    : (base::format_count(exported->processes) + " processes").c_str(),
                base::printable(options.output).c_str());
+
   if (exported->removed > 0)
     std::fprintf(stderr, "stepscope: removed %s of a larger run that lay there\n",
                  base::format_count(exported->removed, "file").c_str());
   if (!exported->note.empty())
     std::fprintf(stderr, "stepscope: %s\n", base::printable(exported->note).c_str());
+
   return kGood;
 }
 
@@ -187,13 +201,16 @@ Action add_export(CLI::App& app) {
   app.footer(format_list() +
              "What each of them keeps: docs/reference/EXPORT.md. Times are those of the run, with "
              "the ranks' clocks brought together.");
+
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_option("-o,--output", options->output, "the file or folder to write")->required();
+
   app.add_option("--format", options->format, "the format, where the file's name does not tell it")
       ->check(CLI::IsMember(format_names()));
   add_part_options(app, options->part);
   add_one_run_option(app, options->is_one_run);
   app.add_flag("--force", options->force, "replace what is there");
+
   return [options] { return export_run(*options); };
 }
 

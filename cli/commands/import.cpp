@@ -21,6 +21,7 @@ namespace {
 using base::Expected;
 using base::fail;
 using base::printable;
+using import::RankSource;
 
 struct ImportOptions {
   std::vector<std::string> files;
@@ -30,21 +31,21 @@ struct ImportOptions {
 
 /// Keeps of a process what identifies its capture: its description, and one event as long as all of
 /// its events. Stores `place`, the index among the processes, as the command.
-import::RankSource skeleton_of(model::Trace const& trace, std::string const& file,
-                              size_t place){model::TraceBuilder builder;
-builder.info() = trace.info();
-builder.info().command = std::to_string(place);
-if (!trace.devices().empty()) builder.add_device(trace.devices().front());
+RankSource rank_source_of(model::Trace const& trace, std::string const& file, size_t place) {
+  model::TraceBuilder builder;
+  builder.info() = trace.info();
+  builder.info().command = std::to_string(place);
+  if (!trace.devices().empty()) builder.add_device(trace.devices().front());
 
-auto const [first, last] = trace.time_range();
-if (trace.event_count() > 0) {
-  model::TrackId const thread =
-      builder.add_track({model::TrackKind::kThread, "", 1, -1, model::StreamKind::kCompute, 0});
-  builder.events(thread).add(model::EventKind::kRange, first, last - first, builder.intern(""));
+  auto const [first, last] = trace.time_range();
+  if (trace.event_count() > 0) {
+    model::TrackId const thread =
+        builder.add_track({model::TrackKind::kThread, "", 1, -1, model::StreamKind::kCompute, 0});
+    builder.events(thread).add(model::EventKind::kRange, first, last - first, builder.intern(""));
+  }
+
+  return {import::TraceSource(std::move(builder).finish()), 0, file};
 }
-
-return {import::TraceSource(std::move(builder).finish()), 0, file};
-}  // namespace
 
 /// What was wrong with the data, a line each.
 std::vector<std::string> losses_of(model::ImportLog const& log) {
@@ -77,7 +78,7 @@ std::vector<std::string> losses_of(model::ImportLog const& log) {
 
 /// Its processes are written and dropped before the next file is opened.
 Expected<void> import_file(std::string const& file, PartialRun& run,
-                           std::vector<import::RankSource>& outlines) {
+                           std::vector<RankSource>& rank_sources) {
   auto sources = import::TraceSource::open(file);
   if (!sources) return base::fail_with(sources);
 
@@ -89,7 +90,7 @@ Expected<void> import_file(std::string const& file, PartialRun& run,
     std::vector<std::string> const losses = losses_of(trace->log());
     int32_t const rank = trace->info().rank;
     std::string const events = base::format_count(trace->event_count(), "event");
-    outlines.push_back(skeleton_of(*trace, file, outlines.size()));
+    rank_sources.push_back(rank_source_of(*trace, file, rank_sources.size()));
 
     if (auto const added = run.add(std::move(*trace), file, is_rank_by_name); !added) return added;
     std::fprintf(stderr, "stepscope: %s: %s%s\n", printable(file).c_str(), events.c_str(),
@@ -115,23 +116,23 @@ Expected<import::RunFiles> files_to_import(std::vector<std::string> const& paths
 
 /// Keeps the newest of captures from different times, as opening the files does. Returns notes for
 /// the user. Errors: several paths have different times.
-Expected<std::vector<std::string>> keep_newest_capture(std::vector<import::RankSource> outlines,
+Expected<std::vector<std::string>> keep_newest_capture(std::vector<RankSource> rank_sources,
                                                        bool are_several_paths, PartialRun& run) {
   std::set<size_t> left_out;
-  for (size_t place = 0; place < outlines.size(); ++place) left_out.insert(place);
+  for (size_t place = 0; place < rank_sources.size(); ++place) left_out.insert(place);
 
   import::RunSources sources;
-  sources.ranks = std::move(outlines);
+  sources.ranks = std::move(rank_sources);
   if (auto const separated = import::separate_captures(sources, are_several_paths); !separated)
     return base::fail_with(separated);
 
-  for (import::RankSource const& kept : sources.ranks)
+  for (RankSource const& kept : sources.ranks)
     left_out.erase(std::stoul(kept.source.info().command));
   if (auto const dropped = run.drop(left_out); !dropped) return base::fail_with(dropped);
   return sources.notes;
 }
 
-void say_notes(std::vector<std::string> const& notes) {
+void print_notes(std::vector<std::string> const& notes) {
   for (std::string const& note : notes)
     std::fprintf(stderr, "stepscope: %s\n", printable(note).c_str());
 }
@@ -139,7 +140,7 @@ void say_notes(std::vector<std::string> const& notes) {
 int import_run(ImportOptions const& options) {
   auto const found = files_to_import(options.files);
   if (!found) return report_error(found.error());
-  say_notes(found->notes);
+  print_notes(found->notes);
 
   std::vector<std::string> const& files = found->files;
   std::vector<std::string> sources = options.files;
@@ -151,9 +152,9 @@ int import_run(ImportOptions const& options) {
   PartialRun run(options.output, options.force);
 
   size_t unreadable = 0;
-  std::vector<import::RankSource> outlines;
+  std::vector<RankSource> rank_sources;
   for (std::string const& file : files) {
-    auto const imported = import_file(file, run, outlines);
+    auto const imported = import_file(file, run, rank_sources);
     if (imported) continue;
     report_error(imported.error());
     if (run.has_failed()) return kWrongUse;
@@ -167,15 +168,16 @@ int import_run(ImportOptions const& options) {
   }
 
   if (!options.one_run) {
-    auto const separated = keep_newest_capture(std::move(outlines), options.files.size() > 1, run);
+    auto const separated =
+        keep_newest_capture(std::move(rank_sources), options.files.size() > 1, run);
     if (!separated) return report_error(separated.error());
-    say_notes(*separated);
+    print_notes(*separated);
   }
 
   auto const guessed = run.number_ranks();
   if (!guessed) return report_error(guessed.error());
   if (auto const finished = run.finish(); !finished) return report_error(finished.error());
-  say_notes(*guessed);
+  print_notes(*guessed);
 
   std::fprintf(stderr, "stepscope: imported %s of %s, in %s\n",
                base::format_count(run.events(), "event").c_str(),
@@ -187,7 +189,7 @@ int import_run(ImportOptions const& options) {
                                    base::format_count(files.size(), "file"), options.output)});
 }
 
-}  // namespace stepscope::cli
+}  // namespace
 
 Action add_import(CLI::App& app) {
   auto const options = std::make_shared<ImportOptions>();

@@ -37,6 +37,7 @@ nlohmann::json json_of(import::RankSource const& rank) {
   model::TraceInfo const& info = source.info();
   std::vector<uint64_t> const events = source.event_counts();
   model::ImportLog const log = source.log();
+
   nlohmann::json tracks = nlohmann::json::array();
   for (size_t t = 0; t < events.size(); ++t) {
     model::Track const& track = source.tracks()[t];
@@ -45,6 +46,7 @@ nlohmann::json json_of(import::RankSource const& rank) {
                       {"events", events[t]},
                       {"dropped", track.dropped}});
   }
+
   return {{"file", rank.file},        {"rank", info.rank},
           {"host", info.host},        {"command", info.command},
           {"tool", info.tool},        {"process_id", info.process_id},
@@ -61,11 +63,13 @@ void print(import::RankSource const& rank) {
   model::TraceInfo const& info = source.info();
   std::vector<uint64_t> const events = source.event_counts();
   std::printf("%s\n", printable(rank.file).c_str());
+
   auto const line = [](std::string const& key, std::string const& value) {
     if (!value.empty())
       std::printf("  %-14s %s\n", shown(key, kMostShownBytes).c_str(),
                   shown(value, kMostShownBytes).c_str());
   };
+
   line("rank", fmt::format("{} of {}", info.rank, info.world_size));
   line("host", info.host);
   line("command", info.command);
@@ -75,11 +79,13 @@ void print(import::RankSource const& rank) {
   if (uint64_t const dropped = source.log().dropped; dropped > 0)
     line("dropped", base::format_count(dropped));
   for (auto const& [key, value] : info.facts) line(key, value);
+
   for (model::Device const& device : source.devices())
     line("device", fmt::format("{} {}{}", device.id, device.name,
                                device.capacity_bytes > 0
                                    ? ", memory " + base::format_bytes(device.capacity_bytes)
                                    : ""));
+
   for (size_t t = 0; t < events.size(); ++t) {
     model::Track const& track = source.tracks()[t];
     line(kind_of(track),
@@ -95,12 +101,15 @@ Action add_info(CLI::App& app) {
     bool json = false, is_one_run = false;
   };
   auto const options = std::make_shared<Options>();
+
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_flag("--json", options->json, "print the result as JSON");
   add_one_run_option(app, options->is_one_run);
+
   return [options] {
     auto const run = open_sources_and_warn(options->runs, options->is_one_run);
     if (!run) return report_error(run.error());
+
     nlohmann::json all = nlohmann::json::array();
     for (import::RankSource const& rank : run->ranks) {
       if (options->json)
@@ -108,6 +117,7 @@ Action add_info(CLI::App& app) {
       else
         print(rank);
     }
+
     if (options->json)
       std::printf("%s\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
     return kGood;

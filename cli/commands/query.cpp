@@ -59,26 +59,31 @@ int query_run(QueryOptions const& options) {
     std::fputs(query::schema_text().c_str(), stdout);
     return kGood;
   }
+
   if (is_question_missing(options.words))
     return report_error(
         {"query: name a run and a SELECT, such as: stepscope query RUN "
          "\"select name, sum(dur_ns) from kernels group by name order by 2 desc\". "
          "stepscope query --tables lists all tables"});
+
   std::string sql = options.words.back();
   if (sql == "-")
     sql.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+
   query::Part part{.rank = options.rank};
   if (!options.steps.empty()) {
     auto const steps = parse_steps(options.steps);
     if (!steps) return report_error(steps.error());
     part.steps = *steps;
   }
+
   auto const run =
       open_run_and_warn({options.words.begin(), options.words.end() - 1}, options.is_one_run);
   if (!run) return report_error(run.error());
   auto database = query::Database::open(*run, part);
   if (!database) return report_error({"query: " + database.error().message});
   if (auto const steps = database->chosen_steps()) warn_of_missing_steps(*part.steps, *steps);
+
   auto const writer = writer_of(options.format);
   auto const rows = database->run(sql, *writer);
   if (!rows) {
@@ -86,6 +91,7 @@ int query_run(QueryOptions const& options) {
     if (rows.error().offset) show_place(sql, *rows.error().offset);
     return code;
   }
+
   auto const finished = writer->finish();
   return finished ? kGood : report_error(finished.error());
 }
@@ -98,6 +104,7 @@ Action add_query(CLI::App& app) {
       "stepscope query RUN... SQL\nTables, their columns and useful queries: "
       "docs/reference/QUERY.md. Times are ns of the run. Only SELECT "
       "is possible.");
+
   app.add_option("RUN", options->words,
                  "trace files or a run folder; the last is the question: a SELECT in SQLite's SQL, "
                  "- reads it from the standard input");
@@ -108,6 +115,7 @@ Action add_query(CLI::App& app) {
   app.add_option("--rank", options->rank, "use only this rank")->check(whole_number(0, INT32_MAX));
   add_one_run_option(app, options->is_one_run);
   app.add_flag("--tables", options->tables, "list every table and column");
+
   return [options] { return query_run(*options); };
 }
 

@@ -6,7 +6,7 @@
 
 #include "analyzer/results/analysis.h"
 #include "analyzer/scaling/series.h"
-#include "cli/analyzed_run.h"
+#include "cli/analyze_and_warn.h"
 #include "cli/commands.h"
 #include "cli/output_files.h"
 #include "cli/run_samples.h"
@@ -107,9 +107,10 @@ int report_series(ReportCommand const& command, std::vector<std::string> const& 
 
 int report_runs(ReportCommand const& command) {
   using enum import::PathsAre;
-  auto const found = import::find_runs(command.runs, command.are_runs     ? kRuns
-                                                     : command.is_one_run ? kOneRun
-                                                                          : kFound);
+  import::PathsAre are = command.is_one_run ? kOneRun : kFound;
+  if (command.are_runs) are = kRuns;
+
+  auto const found = import::find_runs(command.runs, are);
   if (!found) return report_error(found.error());
   return found->is_series ? report_series(command, found->paths) : report_one_run(command);
 }

@@ -64,6 +64,7 @@ Expected<void> write_parts(import::RunSources const& run, Parts const& parts, bo
     if (auto const added = output.add(anonymous ? anonymizer(*trace) : std::move(*trace)); !added)
       return added;
   }
+
   return {};
 }
 
@@ -71,10 +72,12 @@ Expected<void> slice_into(SliceOptions const& options, PartialRun& output) {
   auto run = open_sources_and_warn(options.runs, options.is_one_run);
   if (!run) return base::fail_with(run);
   int64_t const length_ns = import::time_range(*run).length();
+
   auto const parts = choose_parts(*run, options.part);
   if (!parts) return base::fail_with(parts);
   if (auto const written = write_parts(*run, *parts, options.anonymize, output); !written)
     return written;
+
   if (output.events() == 0)
     return fail("nothing to keep: no event lies there, the run has {:.6f} s",
                 static_cast<double>(length_ns) / 1e9);
@@ -89,13 +92,16 @@ int slice_run(SliceOptions const& options) {
   if (is_source(options.output, options.runs))
     return report_error({fmt::format(
         "{}: is where the run itself lies, choose another folder with -o", options.output)});
+
   PartialRun output(options.output, options.force);
   if (auto const sliced = slice_into(options, output); !sliced) return report_error(sliced.error());
   if (auto const finished = output.finish(); !finished) return report_error(finished.error());
+
   std::fprintf(stderr, "stepscope: kept %s of %s, in %s\n",
                base::format_count(output.events(), "event").c_str(),
                base::format_count(output.ranks(), "rank").c_str(),
                base::printable(options.output).c_str());
+
   return kGood;
 }
 
@@ -109,6 +115,7 @@ Action add_slice(CLI::App& app) {
       "where the work begins that the first one waits for. The chosen steps have the same analysis "
       "as in the whole run: stepscope analyze OUT --steps A:B.");
   options->part.steps_before = 1;
+
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   add_part_options(app, options->part);
@@ -116,6 +123,7 @@ Action add_slice(CLI::App& app) {
                "replace every name: of ranges, kernels, threads, hosts, devices");
   add_one_run_option(app, options->is_one_run);
   app.add_flag("--force", options->force, "overwrite an existing run");
+
   return [options] { return slice_run(*options); };
 }
 

@@ -21,6 +21,7 @@ int main() {
         "weights");  // device memory that is allocated in here counts as weights
     weights.assign(100'000, 0.0);
   }
+
   for (int64_t step = 0; step < kSteps; ++step) {
     Step annotated_step(step);
     std::vector<double> batch;
@@ -28,13 +29,16 @@ int main() {
       InputWait wait;  // the thread waits for data here and does nothing else
       batch.assign(weights.size(), std::sin(static_cast<double>(step)));
     }
+
     std::vector<double> gradient(weights.size());
     {
       Phase phase("backward");
       for (size_t i = 0; i < weights.size(); ++i) gradient[i] = weights[i] - batch[i];
     }
+
     Phase phase("optimizer");
     for (size_t i = 0; i < weights.size(); ++i) weights[i] -= 0.1 * gradient[i];
   }
+
   std::printf("trained %lld steps, weight 0 is %.4f\n", static_cast<long long>(kSteps), weights[0]);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Gates the training step of a workload: records a few short runs, each in a process of its own, and holds them against the
-# baseline and the budgets that lie beside this file. What a CI shows is written to $GATE_OUT.
+# Gates the training step of a workload: records a few short runs, each in a process of its own. It compares them with the
+# baseline and the budgets next to this file, and writes what a CI shows to $GATE_OUT.
 #
 #   gate.sh              check; exit status 0 passed, 1 failed, 2 wrong use, 3 unclear
 #   gate.sh --update     make the baseline: once, on the machine that checks, and after every change that is meant to stay

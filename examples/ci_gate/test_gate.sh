@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries gate.sh on made runs, whose noise comes from a seed: an unchanged program passes 20 times of 20, one that is 5 % slower fails
+# Tries gate.sh on synthetic runs, whose noise comes from a seed: an unchanged program passes 20 times of 20, one that is 5 % slower fails
 # with its cause named.
 #
 #   test_gate.sh STEPSCOPE FOLDER

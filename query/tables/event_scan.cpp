@@ -44,10 +44,12 @@ void EventScan::start(EventFilter filter) {
   at_ = last_ = 0;
   lookup_ = false;
   kind_.reset();
+
   if (filter_.kind) {
     kind_ = kind_of_name(*filter_.kind);
     filter_.nothing = filter_.nothing || !kind_;
   }
+
   if (filter_.nothing) {
     process_ = processes_.size();
     return;
@@ -82,6 +84,7 @@ bool EventScan::enter_process() {
   at_ = last_ = track_ = 0;
   lookup_ = false;
   if (process.trace().event_count() == 0) return false;
+
   for (EventFilter::Equal const& equal : filter_.equal)
     if (equal.column->of == model::ColumnOf::kProcess && !equal.holds(process.cells(), 0))
       return false;
@@ -89,9 +92,11 @@ bool EventScan::enter_process() {
     names_ = process.ids_of(*filter_.name);
     if (names_.empty()) return false;
   }
+
   start_of_process_ = start_ = in_trace_time(filter_.start, process.cells().offset_ns());
   end_ = in_trace_time(filter_.end, process.cells().offset_ns());
   inside_ = true;
+
   if (filter_.id || filter_.correlation) enter_lookup();
   return true;
 }
@@ -101,6 +106,7 @@ void EventScan::enter_lookup() {
   Process& process = *processes_[process_];
   model::Trace const& trace = process.trace();
   lookup_ = true;
+
   found_.clear();
   auto const add = [&](uint32_t row) {
     for (EventFilter::Equal const& equal : filter_.equal)
@@ -109,6 +115,7 @@ void EventScan::enter_lookup() {
             .has(trace.start(row)))
       found_.push_back(row);
   };
+
   if (filter_.id) {
     auto const row = static_cast<uint64_t>(*filter_.id);
     bool const there = row < trace.event_count();
@@ -120,6 +127,7 @@ void EventScan::enter_lookup() {
          process.rows_of_correlation(static_cast<uint64_t>(*filter_.correlation)))
       add(row);
   }
+
   last_ = static_cast<uint32_t>(found_.size());
 }
 
@@ -137,24 +145,29 @@ bool EventScan::enter_track() {
   uint32_t const track = track_++;
   auto const rows = trace.rows_of(model::TrackId{track});
   if (rows.size() == 0 || !process.has_table(track, table_.detail)) return false;
+
   for (EventFilter::Equal const& equal : filter_.equal)
     if (equal.column->of == model::ColumnOf::kTrack && !equal.holds(process.cells(), rows.first))
       return false;
+
   start_ = within(process.kept_starts(track), start_of_process_);
   at_ = rows.first;
   last_ = rows.last;
+
   auto const starts = [&](int64_t time, bool after) {
     auto const begin = trace.columns().start.begin();
     auto const found = after ? std::upper_bound(begin + rows.first, begin + rows.last, time)
                              : std::lower_bound(begin + rows.first, begin + rows.last, time);
     return static_cast<uint32_t>(found - begin);
   };
+
   if (start_.low != INT64_MIN) at_ = starts(start_.low, false);
   // What starts after the latest end ends after it.
   int64_t const latest = std::min(start_.high, end_.high);
   if (latest != INT64_MAX) last_ = starts(latest, true);
   if (end_.low != INT64_MIN) at_ = std::max(at_, process.first_ending_at(track, end_.low));
   last_ = std::max(at_, last_);
+
   return at_ < last_;
 }
 

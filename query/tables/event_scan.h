@@ -21,6 +21,11 @@ struct EventFilter {
     [[nodiscard]] bool has(int64_t value) const { return low <= value && value <= high; }
   };
   Range start, end, dur;
+  /// `column`: "start_ns", "end_ns" or "dur_ns".
+  [[nodiscard]] Range& range_of(std::string_view column) {
+    if (column == "start_ns") return start;
+    return column == "end_ns" ? end : dur;
+  }
   /// The column's value for a process or a track (ColumnOf).
   struct Equal {
     model::TableColumn const* column;

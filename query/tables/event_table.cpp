@@ -93,26 +93,29 @@ void add_condition(EventFilter& filter, TableColumn const& column, Use use, char
   bool const is_text = column.type == ColumnType::kText;
   int const type = is_text ? sqlite3_value_type(value) : sqlite3_value_numeric_type(value);
   if (type == SQLITE_NULL) filter.nothing = true;  // nothing compares with NULL
+
   if (use == Use::kRange) {
-    EventFilter::Range& range = column.name == "start_ns" ? filter.start
-                                : column.name == "end_ns" ? filter.end
-                                                          : filter.dur;
+    EventFilter::Range& range = filter.range_of(column.name);
     if (type == SQLITE_INTEGER) narrow(range, op, int64_t{sqlite3_value_int64(value)});
     if (type == SQLITE_FLOAT) narrow(range, op, sqlite3_value_double(value));
     return;
   }
+
   auto const number = is_text ? std::nullopt : integer_of(value);
   if (is_text ? type == SQLITE_BLOB : !number) return;
   int64_t const integer = is_text ? 0 : *number;
+
   if (column.of != ColumnOf::kEvent) {
     filter.equal.push_back({&column, is_text, integer, is_text ? text_of(value) : std::string()});
     return;
   }
+
   // The same column twice, with different values: nothing.
   auto const set = [&](auto& condition, auto wanted) {
     filter.nothing = filter.nothing || (condition && *condition != wanted);
     condition = wanted;
   };
+
   if (column.name == "id") set(filter.id, integer);
   if (column.name == "correlation") set(filter.correlation, integer);
   if (column.name == "correlation" && integer <= 0) filter.nothing = true;
@@ -128,6 +131,7 @@ class EventCursor final : public Cursor {
   void start(char const* plan, std::span<sqlite3_value*> values) override {
     EventFilter filter;
     char const* const end = plan + std::strlen(plan);
+
     for (sqlite3_value* const value : values) {
       size_t column = 0;
       auto const [after, error] = std::from_chars(plan, end, column);
@@ -136,6 +140,7 @@ class EventCursor final : public Cursor {
                     value);
       plan = after + 1;
     }
+
     scan_.start(std::move(filter));
   }
   void next() override { scan_.next(); }
@@ -201,11 +206,13 @@ double share_of(TableColumn const& column, Use use, char op, double rows) {
 EventTable::EventTable(Processes const& processes, model::TraceTable const& table)
     : processes_(processes), table_(table) {
   std::pair<int64_t, int64_t> before{INT64_MIN, 0};
+
   for (auto const& process : processes) {
     model::TraceInfo const& info = process->trace().info();
     std::pair<int64_t, int64_t> const at{info.rank, info.process_id};
     by_process_ = by_process_ && before < at && info.process_id >= 0;
     ranks_differ_ = ranks_differ_ && (&process == &processes.front() || before.first < at.first);
+
     before = at;
     rows_ += table.row_count(process->trace());
   }
@@ -228,10 +235,12 @@ bool EventTable::gives_order(sqlite3_index_info const& info, std::vector<bool> c
   auto const is_fixed = [&](std::string_view name) {
     return has_value(name) || (name == "process" && ranks_differ_ && has_value("rank"));
   };
+
   // If several processes have one rank, they keep their order within it.
   auto const may_skip = [&](std::string_view name) {
     return is_fixed(name) || (name == "process" && ranks_differ_);
   };
+
   if (table_.rows != TableRows::kEvents || (processes_.size() > 1 && !by_process_)) return false;
   size_t next = 0;
   for (int i = 0; i < info.nOrderBy; ++i) {
@@ -243,6 +252,7 @@ bool EventTable::gives_order(sqlite3_index_info const& info, std::vector<bool> c
     if (next == kOrder.size() || kOrder[next] != name || term.desc != 0) return false;
     ++next;
   }
+
   return true;
 }
 
@@ -251,6 +261,7 @@ void EventTable::best_index(sqlite3_index_info& info) {
   double rows = std::max(rows_, 1.0), looked_at = rows;
   int taken = 0;
   std::vector<bool> fixed(table_.columns.size());
+
   for (int i = 0; i < info.nConstraint; ++i) {
     auto const& constraint = info.aConstraint[i];
     if (constraint.usable == 0 || constraint.iColumn < 0) continue;
@@ -259,22 +270,27 @@ void EventTable::best_index(sqlite3_index_info& info) {
     Use const use = use_of(table_, column);
     char const op = operator_of(constraint.op);
     if (use == Use::kNone || op == '\0' || (use == Use::kEqual && op != '=')) continue;
+
     bool const is_text = column.type == ColumnType::kText;
     if (is_text && sqlite3_stricmp(sqlite3_vtab_collation(&info, i), "BINARY") != 0) continue;
+
     plan += std::to_string(index) + op;
     info.aConstraintUsage[i].argvIndex = ++taken;
+    int const wanted_type = is_text ? SQLITE_TEXT : SQLITE_INTEGER;
     // Where the value is known and of the column's type the scan is exact: SQLite need not look at
     // every row again.
     sqlite3_value* value = nullptr;
     if (sqlite3_vtab_rhs_value(&info, i, &value) == SQLITE_OK && value != nullptr)
       info.aConstraintUsage[i].omit =
-          sqlite3_value_type(value) == (is_text ? SQLITE_TEXT : SQLITE_INTEGER) ? 1 : 0;
+          static_cast<unsigned char>(sqlite3_value_type(value) == wanted_type);
     fixed[index] = fixed[index] || op == '=';
+
     double const share = share_of(column, use, op, rows_);
     rows *= share;
     if (column.name != "name" && column.name != "kind" && column.name != "dur_ns")
       looked_at *= share;
   }
+
   give_plan(info, plan);
   info.estimatedRows = static_cast<sqlite3_int64>(std::max(rows, 1.0));
   info.estimatedCost = 10 + rows + looked_at * 0.05;

@@ -57,6 +57,30 @@ void add_idle(analyzer::IdleSplit const& split, Rows& rows) {
 
 // Device_time.
 
+void fill_device_time(Run const& run, Analysis const& analysis, Rows& rows) {
+  for (analyzer::DeviceStats const& device : analysis.devices) {
+    analyzer::TimeSplit const& time = device.time;
+    add_place(run, device.ref, rows);
+    rows.add_text(base::printable(device.name));
+    for (int64_t const ns : {device.window.begin, time.window_ns, time.busy_ns, time.idle_ns,
+                             time.compute_ns, time.comm_ns, time.copy_ns, time.exposed_comm_ns,
+                             time.exposed_copy_ns, time.exposed_wait_ns, time.exposed_late_ns})
+      rows.add(integer(ns));
+
+    rows.add(real(time.overlap()));
+    rows.add(real(time.utilization()));
+    for (uint64_t const number :
+         {device.kernels, device.copies, device.collectives, device.launches})
+      rows.add(count(number));
+
+    rows.add(or_nothing(device.memory.capacity_bytes));
+    rows.add(or_nothing(device.memory.peak_allocated_bytes));
+    rows.add(or_nothing(device.memory.peak_reserved_bytes));
+    rows.add(real(device.memory.floor_growth_bytes_per_step));
+    add_idle(time.idle_by_cause, rows);
+  }
+}
+
 FactTable device_time_table() {
   FactTable table{
       "device_time",
@@ -64,6 +88,7 @@ FactTable device_time_table() {
       {{"rank", kInteger, "rank of the process in the job"},
        {"device", kInteger, "device number in the process"},
        {"name", kText, "of the device"},
+
        {"start_ns", kInteger, "begin of the window, run time"},
        {"window_ns", kInteger, "= compute + exposed_comm + exposed_copy + idle"},
        {"busy_ns", kInteger, "union of all ops over all streams"},
@@ -78,6 +103,7 @@ FactTable device_time_table() {
         "part of exposed_comm_ns that would be hidden or absent if no peer were late"},
        {"overlap", kReal, "share of communication that compute hides"},
        {"utilization", kReal, "busy / window"},
+
        {"kernels", kInteger, "ops but memcpys"},
        {"copies", kInteger, "memcpys"},
        {"collectives", kInteger, "of the kernels"},
@@ -87,29 +113,9 @@ FactTable device_time_table() {
        {"peak_reserved_bytes", kInteger, "most bytes reserved from the driver"},
        {"floor_growth_bytes_per_step", kReal,
         "slope of the minimum of allocated bytes in each step"}},
-      nullptr};
+      fill_device_time};
+
   append_idle(table.columns);
-  table.fill = [](Run const& run, Analysis const& analysis, Rows& rows) {
-    for (analyzer::DeviceStats const& device : analysis.devices) {
-      analyzer::TimeSplit const& time = device.time;
-      add_place(run, device.ref, rows);
-      rows.add_text(base::printable(device.name));
-      for (int64_t const ns : {device.window.begin, time.window_ns, time.busy_ns, time.idle_ns,
-                               time.compute_ns, time.comm_ns, time.copy_ns, time.exposed_comm_ns,
-                               time.exposed_copy_ns, time.exposed_wait_ns, time.exposed_late_ns})
-        rows.add(integer(ns));
-      rows.add(real(time.overlap()));
-      rows.add(real(time.utilization()));
-      for (uint64_t const number :
-           {device.kernels, device.copies, device.collectives, device.launches})
-        rows.add(count(number));
-      rows.add(or_nothing(device.memory.capacity_bytes));
-      rows.add(or_nothing(device.memory.peak_allocated_bytes));
-      rows.add(or_nothing(device.memory.peak_reserved_bytes));
-      rows.add(real(device.memory.floor_growth_bytes_per_step));
-      add_idle(time.idle_by_cause, rows);
-    }
-  };
   return table;
 }
 
@@ -135,12 +141,14 @@ FactTable step_table() {
        {"period_start_ns", kInteger, "begin of the window, including the idle time before it"},
        {"period_ns", kInteger, "its length: the step time"}},
       nullptr};
+
   append_idle(table.columns);
   table.fill = [](Run const& run, Analysis const& analysis, Rows& rows) {
     for (analyzer::StepPeriod const& period : analyzer::step_periods(analysis)) {
       analyzer::StepStats const& step = *period.step;
       add_place(run, step.ref, rows);
       rows.add(integer(step.step));
+
       add_interval({step.window.begin, step.window.begin + step.time.window_ns}, rows);
       for (int64_t const ns :
            {step.time.compute_ns, step.time.exposed_comm_ns, step.time.exposed_copy_ns,
@@ -150,6 +158,7 @@ FactTable step_table() {
       add_idle(step.time.idle_by_cause, rows);
     }
   };
+
   return table;
 }
 
@@ -176,6 +185,7 @@ FactTable gap_table() {
            {"cause", kText, "'input', 'launch_starved', 'sync', … (DEFINITIONS, Idle causes)"},
            {"host_id", kInteger, "id of the host event that explains it"},
            {"next_id", kInteger, "id of the device op that ends it"}},
+
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (analyzer::IdleGap const gap : analysis.gaps) {
               model::Interval const when = part_in_window(analysis, gap);
@@ -218,14 +228,17 @@ void add_participants(Run const& run, analyzer::CollectiveStats const& collectiv
     rows.add(count(collective.sequence));
     rows.add(operation(collective.op));
     rows.add(message_bytes(collective));
+
     add_place(run, participant.ref, rows);
     rows.add(communicator_rank(participant));
     rows.add(count(participant.row));
     add_interval(participant.when, rows);
+
     rows.add(integer(collective.transfer_ns));
     rows.add(integer(participant.wait_ns));
     rows.add(integer(collective.skew_ns));
     rows.add(integer(static_cast<int64_t>(i) == collective.last_participant ? 1 : 0));
+
     rows.add(count(collective.participants.size()));
     rows.add(collective.expected_participants == 0 ? Cell{}
                                                    : count(collective.expected_participants));
@@ -244,6 +257,7 @@ FactTable collective_table() {
         "if events have none, their order among events of the same kind, from 0"},
        {"op", kText, "'all_reduce', 'all_gather', …"},
        {"bytes", kInteger, "message bytes; NULL if unknown"},
+
        {"rank", kInteger, "of the participant's process in the job"},
        {"device", kInteger, "of the participant"},
        {"communicator_rank", kInteger, "of the participant in the communicator"},
@@ -251,6 +265,7 @@ FactTable collective_table() {
        {"start_ns", kInteger, "of the participant, run time"},
        {"dur_ns", kInteger, "of the participant"},
        {"end_ns", kInteger, "start_ns + dur_ns"},
+
        {"transfer_ns", kInteger, "the shortest participant's duration"},
        {"wait_ns", kInteger, "dur_ns − transfer_ns: waiting for the others, needs no common clock"},
        {"skew_ns", kInteger, "last start − first start, needs aligned clocks"},
@@ -258,6 +273,7 @@ FactTable collective_table() {
        {"participants", kInteger, "that were found"},
        {"expected_participants", kInteger, "expected participants"},
        {"busbw_gbps", kReal, "bus bandwidth, 1e9 bytes per second"}},
+
       [](Run const& run, Analysis const& analysis, Rows& rows) {
         for (size_t i = 0; i < analysis.collectives.size(); ++i)
           add_participants(run, analysis.collectives[i], i, rows);
@@ -273,6 +289,7 @@ FactTable link_table() {
            {"beta_gbps", kReal, "bandwidth of a long one"},
            {"half_bandwidth_bytes", kReal, "size at which half of beta is reached"},
            {"samples", kInteger, "collectives in the fit"}},
+
           [](Run const&, Analysis const& analysis, Rows& rows) {
             for (analyzer::LinkFit const& link : analysis.links) {
               rows.add(communicator_cell(link.communicator));
@@ -299,6 +316,7 @@ FactTable finding_table() {
            {"gain_ceiling", kReal, "largest gain if removed: T/(T−cost) − 1"},
            {"explanation", kText, "for people"},
            {"advice", kText, "for people"}},
+
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (size_t i = 0; i < analysis.findings.size(); ++i) {
               analyzer::Finding const& finding = analysis.findings[i];
@@ -322,6 +340,7 @@ FactTable metric_table() {
           {{"finding", kInteger, "number of the finding"},
            {"metric", kText, "its name, with the unit"},
            {"value", kReal, "its value"}},
+
           [](Run const&, Analysis const& analysis, Rows& rows) {
             for (size_t i = 0; i < analysis.findings.size(); ++i)
               for (auto const& [name, value] : analysis.findings[i].metrics) {
@@ -342,6 +361,7 @@ FactTable evidence_table() {
            {"start_ns", kInteger, "begin, run time"},
            {"dur_ns", kInteger, "length"},
            {"end_ns", kInteger, "start_ns + dur_ns"}},
+
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (size_t i = 0; i < analysis.findings.size(); ++i)
               for (analyzer::Finding::Evidence const& evidence : analysis.findings[i].evidence) {

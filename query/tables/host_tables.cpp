@@ -45,6 +45,7 @@ FactTable host_step_table() {
            {"input_ns", kInteger, "part of period_ns in which the thread waited for data"},
            {"warmup", kInteger, "1 = left out of means and findings"},
            {"outlier", kInteger, "1 = much longer than the others"}},
+
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (analyzer::HostStats const& host : analysis.hosts)
               for (analyzer::HostStepStats const& step : host.steps) {
@@ -71,15 +72,18 @@ FactTable host_range_table() {
            {"longest_ns", kInteger, "of one time"},
            {"step_inclusive_ns", kInteger, "mean of a steady step; NULL without steps"},
            {"step_exclusive_ns", kInteger, "likewise"}},
+
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (analyzer::HostStats const& host : analysis.hosts)
               for (analyzer::HostRangeStats const& range : host.ranges) {
                 add_rank(run, host.rank_index, rows);
+
                 if (range.names == 1)
                   rows.add_text(base::printable(range.name));
                 else
                   rows.add(Cell{});
                 rows.add(Cell::of(std::string_view(analyzer::to_string(range.kind))));
+
                 rows.add(Cell::of(range.names));
                 rows.add(Cell::of(range.count));
                 add_wholes({range.inclusive_ns, range.exclusive_ns, range.longest_ns}, rows);
@@ -100,6 +104,7 @@ FactTable host_thread_table() {
            {"busy_ns", kInteger, "union of its events"},
            {"input_ns", kInteger, "the thread waited for data"},
            {"window_ns", kInteger, "first begin to last end of all threads of the process"}},
+
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (analyzer::HostStats const& host : analysis.hosts)
               for (analyzer::HostThreadStats const& thread : host.threads) {
@@ -128,16 +133,19 @@ FactTable negotiation_table() {
        {"moments", kInteger, "number of intervals in late_ns"},
        {"worst_start_ns", kInteger, "begin of the longest interval, run time; NULL without one"},
        {"worst_ns", kInteger, "its length"}},
+
       [](Run const& run, Analysis const& analysis, Rows& rows) {
         for (analyzer::NegotiationStats const& facts : analysis.negotiations)
           for (analyzer::NegotiationStats::Rank const& rank : facts.ranks) {
             add_rank(run, facts.rank_index, rows);
+
             rows.add(Cell::of(facts.count));
             rows.add(Cell::of(facts.incomplete));
             rows.add(Cell::of(rank.rank));
             rows.add(Cell::of(rank.last));
             add_wholes({rank.late_ns, rank.mean_ns, rank.longest_ns}, rows);
             rows.add(Cell::of(rank.moments));
+
             rows.add(rank.moments > 0 ? Cell::of(rank.worst.begin) : Cell{});
             rows.add(rank.moments > 0 ? Cell::of(rank.worst.length()) : Cell{});
           }

@@ -52,11 +52,13 @@ int connect(sqlite3* database, void* context, int, char const* const*, sqlite3_v
       declaration += quoted_identifier(column.name) + " " + type_name(column.type);
     }
     declaration += ")";
+
     auto open = std::make_unique<OpenTable>();
     open->table = table;
     declared = sqlite3_declare_vtab(database, declaration.c_str());
     if (declared == SQLITE_OK) *result = open.release();
   });
+
   return made == SQLITE_OK ? declared : made;
 }
 
@@ -104,6 +106,7 @@ int column(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int index) {
       break;
     case model::Cell::Type::kInteger:
       sqlite3_result_int64(context, cell.integer());
+
       break;
     case model::Cell::Type::kUnsigned:  // the nearest that SQL has
       sqlite3_result_double(context, static_cast<double>(cell.bits));
@@ -115,6 +118,7 @@ int column(sqlite3_vtab_cursor* cursor, sqlite3_context* context, int index) {
       sqlite3_result_text64(context, cell.text.data() == nullptr ? "" : cell.text.data(),
                             cell.text.size(), SQLITE_STATIC, SQLITE_UTF8);
       break;
+
     case model::Cell::Type::kAddress:
       return without_exceptions([&] {
         std::string const text = model::to_text(cell);
@@ -132,11 +136,13 @@ int row_id(sqlite3_vtab_cursor* cursor, sqlite3_int64* result) {
 /// Without xCreate: the table is there under its module's name and no other can be made.
 constexpr sqlite3_module kModule = [] {
   sqlite3_module module{};
+
   module.iVersion = 0;
   module.xConnect = connect;
   module.xBestIndex = best_index;
   module.xDisconnect = disconnect;
   module.xDestroy = disconnect;
+
   module.xOpen = open_cursor;
   module.xClose = close_cursor;
   module.xFilter = filter;
@@ -144,6 +150,7 @@ constexpr sqlite3_module kModule = [] {
   module.xEof = at_end;
   module.xColumn = column;
   module.xRowid = row_id;
+
   return module;
 }();
 

@@ -7,10 +7,9 @@
 
 namespace stepscope::reports {
 
-// THE list, in the order of the page: a section is sections/NAME.cpp with `std::string NAME(Page
-// const&)`, which returns a whole <section>, or nothing where the run has nothing of the kind (one
-// device never waits for another), and its row here. The section names data that the recording
-// lacks.
+// THE list, in the order of the page. A section is sections/NAME.cpp with `std::string NAME(Page
+// const&)`, and its row here. NAME returns a whole <section>, or nothing where the run has nothing
+// of the kind: one device never waits for another. The section names data that the recording lacks.
 // clang-format off
 #define STEPSCOPE_SECTIONS(X) \
   X("summary", "Verdict", summary_section) \
@@ -84,15 +83,15 @@ base::Expected<std::string> report_html(model::Run const& outline,
                                         ReportOptions const& options) {
   ScopedLanguage const spoken(options.language);
   model::Interval const range = run_range(outline);
-  Page page{outline, analysis,
 
+  Page page{outline, analysis,
             options, summarize(analysis),
             range,   timeline_views(outline, analysis, range),
             {}};
   auto timeline = make_timeline(page, read);
-
   if (!timeline) return base::fail_with(timeline);
   page.timeline = std::move(*timeline);
+
   return document_of(page);
 }
 

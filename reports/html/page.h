@@ -67,8 +67,8 @@ std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analys
 /// No device worked, and something is known of the host: sections about devices stay away.
 bool is_about_host(Page const& page);
 
-/// Parts of the section of idle time: exposed time that a late host costs beyond it, and what the
-/// host did meanwhile. Each may be empty.
+/// Parts of the section of idle time: exposed time that launch-bound stretches cost beyond it, and
+/// what the host did meanwhile. Each may be empty.
 std::string unhidden_block(Page const& page);
 std::string host_ops_block(Page const& page);
 

@@ -109,7 +109,6 @@ PageJson memory_data(Page const& page) {
 
 PageJson fit_line(analyzer::LinkFit const& link, double factor, double smallest, double largest) {
   PageJson line = PageJson::array();
-
   if (!(link.beta_gbps > 0) || !std::isfinite(link.alpha_us) || !(smallest > 0) || !(factor > 0))
     return line;
 
@@ -258,7 +257,6 @@ PageJson parts_data() {
 std::vector<analyzer::DeviceStats const*> fullest_devices(analyzer::Analysis const& analysis) {
   std::vector<analyzer::DeviceStats const*> devices;
   for (analyzer::DeviceStats const& device : analysis.devices)
-
     if (!device.memory.timeline.empty()) devices.push_back(&device);
   if (devices.size() <= kMaxMemoryCurves) return devices;
 

@@ -78,7 +78,7 @@ std::string verdict_section(ScalingSeries const& series) {
                "Parallel efficiency: compute time / (devices × elapsed)");
 
   if (series.fits.best)
-    tiles += key_tile(pay_off_number(series.fits.fits[*series.fits.best].pays_to),
+    tiles += key_tile(scaling_limit_number(series.fits.fits[*series.fits.best].pays_to),
                       "devices: doubling pays off up to here",
                       tr("Up to this number a doubling gives at least {} times the throughput, "
                          "according to the model that predicts best",
@@ -273,7 +273,6 @@ std::string collectives_block(ScalingSeries const& series) {
                                row.bytes > 0 ? bytes_cell(row.bytes) : none_cell()};
     for (auto const& ns : row.transfer_ns) cells.push_back(optional_time(ns));
     cells.push_back(exponent_cell(row.exponent));
-
     cells.push_back(measure_cell(row.per_step.back(), ""));
     table.row(std::move(cells));
   }
@@ -371,15 +370,16 @@ std::string fits_section(ScalingSeries const& series) {
 
   for (size_t i = 0; i < series.fits.fits.size(); ++i) {
     analyzer::ScalingFit const& fit = series.fits.fits[i];
-    Cell const interval =
-        fit.pays_to_low && fit.pays_to_high
-            ? number_cell(pay_off_interval(fit), static_cast<double>(fit.pays_to_low->devices))
-            : none_cell();
-    table.row({text_cell(fmt::format("{}{}", model_label(fit.model),
-                                     series.fits.best == i ? tr(" (predicts best)") : "")),
-               prose_cell(fit_text(fit)), share_cell(fit.loo_error), share_cell(fit.residual_share),
-               number_cell(pay_off_number(fit.pays_to), static_cast<double>(fit.pays_to.devices)),
-               interval});
+    Cell const interval = fit.pays_to_low && fit.pays_to_high
+                              ? number_cell(scaling_limit_interval(fit),
+                                            static_cast<double>(fit.pays_to_low->devices))
+                              : none_cell();
+    table.row(
+        {text_cell(fmt::format("{}{}", model_label(fit.model),
+                               series.fits.best == i ? tr(" (predicts best)") : "")),
+         prose_cell(fit_text(fit)), share_cell(fit.loo_error), share_cell(fit.residual_share),
+         number_cell(scaling_limit_number(fit.pays_to), static_cast<double>(fit.pays_to.devices)),
+         interval});
   }
 
   std::string const how =

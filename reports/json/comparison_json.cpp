@@ -118,9 +118,9 @@ char const* side_of(analyzer::KernelChange::Where where) {
 }
 
 CompareJson kernels_compared(Comparison const& comparison) {
-  using KernelWhere = analyzer::KernelChange::Where;
   CompareJson kernels = CompareJson::array();
   for (analyzer::KernelChange const& kernel : comparison.kernels) {
+    bool const is_on_both = kernel.where == analyzer::KernelChange::Where::kBoth;
     kernels.push_back({{"name", kernel.name.empty() ? CompareJson(nullptr)
                                                     : CompareJson(base::printable(kernel.name))},
                        {"in", side_of(kernel.where)},
@@ -128,10 +128,8 @@ CompareJson kernels_compared(Comparison const& comparison) {
                        {"new_calls", finite(kernel.candidate_calls)},
                        {"base_ns", finite(kernel.base_ns)},
                        {"new_ns", finite(kernel.candidate_ns)},
-                       {"speed_ns", kernel.where == KernelWhere::kBoth ? finite(kernel.speed_ns)
-                                                                       : CompareJson(nullptr)},
-                       {"calls_ns", kernel.where == KernelWhere::kBoth ? finite(kernel.calls_ns)
-                                                                       : CompareJson(nullptr)}});
+                       {"speed_ns", is_on_both ? finite(kernel.speed_ns) : CompareJson(nullptr)},
+                       {"calls_ns", is_on_both ? finite(kernel.calls_ns) : CompareJson(nullptr)}});
   }
 
   return kernels;

@@ -92,7 +92,7 @@ StateJson memory_json(analyzer::MemoryStats const& memory) {
        owners ? StateJson(owners->before_recording_bytes) : StateJson(nullptr)}};
 }
 
-StateJson health_json(std::optional<analyzer::TelemetryStats> const& telemetry) {
+StateJson device_telemetry_json(std::optional<analyzer::TelemetryStats> const& telemetry) {
   if (!telemetry) return nullptr;
 
   return {{"sm_clock_mhz", spread_json(telemetry->sm_clock_mhz)},

@@ -9,6 +9,7 @@ namespace stepscope::reports {
 
 nlohmann::ordered_json memory_json(analyzer::MemoryStats const& memory);
 /// null without counters.
-nlohmann::ordered_json health_json(std::optional<analyzer::TelemetryStats> const& telemetry);
+nlohmann::ordered_json device_telemetry_json(
+    std::optional<analyzer::TelemetryStats> const& telemetry);
 
 }  // namespace stepscope::reports

@@ -63,6 +63,20 @@ Json layers_json(analyzer::Analysis const& analysis) {
           {"period_ns", layers.period_ns}, {"confidence", number(layers.confidence)}};
 }
 
+Json step_source_json(analyzer::StepSource source) {
+  switch (source) {
+    case analyzer::StepSource::kNone:
+      return nullptr;
+    case analyzer::StepSource::kAnnotation:
+      return "annotation";
+    case analyzer::StepSource::kNvtxPattern:
+      return "nvtx_pattern";
+    case analyzer::StepSource::kDetected:
+      break;
+  }
+  return "detected";
+}
+
 Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
   std::set<std::string> hosts;
   for (model::RankTrace const& rank : run.ranks)
@@ -83,12 +97,7 @@ Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
             {"residual_median_ns", or_null(run.clock.residual_median_ns)},
             {"residual_p95_ns", or_null(run.clock.residual_p95_ns)},
             {"collectives", run.clock.collectives}}},
-          {"step_source",
-           analysis.step_source == analyzer::StepSource::kNone
-               ? Json(nullptr)
-               : Json(analysis.step_source == analyzer::StepSource::kAnnotation    ? "annotation"
-                      : analysis.step_source == analyzer::StepSource::kNvtxPattern ? "nvtx_pattern"
-                                                                                   : "detected")},
+          {"step_source", step_source_json(analysis.step_source)},
           {"step_confidence", number(analysis.step_confidence)},
           {"layers", layers_json(analysis)},
           {"ops_outside_steps", analysis.ops_outside_steps},
@@ -128,7 +137,7 @@ Json device_json(analyzer::DeviceStats const& device) {
           {"launch", launch_json(device.launch)},
           {"slow_ns", slow_json(device.slow)},
           {"memory", memory_json(device.memory)},
-          {"health", health_json(device.telemetry)}};
+          {"health", device_telemetry_json(device.telemetry)}};
 }
 
 Json ranks_json(model::Run const& run, analyzer::Analysis const& analysis) {
@@ -345,7 +354,7 @@ Json summary_json(model::Run const& run, analyzer::Analysis const& analysis) {
           {"idle_ns", idle}};
 }
 
-Json quality_json(analyzer::TraceIntegrity const& integrity) {
+Json trace_integrity_json(analyzer::TraceIntegrity const& integrity) {
   Json notes = Json::array();
   for (std::string const& note : integrity.notes) notes.push_back(text(note));
 
@@ -392,7 +401,7 @@ std::string analysis_json(model::Run const& run, analyzer::Analysis const& analy
   document.put("copies", copies_json(run, analysis));
   document.put("critical_path", critical_path_json(run, analysis));
   document.put("findings", findings_json(run, analysis));
-  document.put("quality", quality_json(analysis.integrity));
+  document.put("quality", trace_integrity_json(analysis.integrity));
 
   return std::move(document).finish();
 }

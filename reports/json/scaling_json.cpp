@@ -124,7 +124,7 @@ ScalingJson growth_json(ScalingSeries const& series) {
   return {{"parts", parts}, {"kernels", kernels}, {"collectives", collectives}};
 }
 
-ScalingJson pay_off(std::optional<analyzer::ScalingLimit> const& pays_to) {
+ScalingJson scaling_limit(std::optional<analyzer::ScalingLimit> const& pays_to) {
   if (!pays_to) return nullptr;
   return {{"devices", pays_to->devices}, {"or_more", pays_to->is_open}};
 }
@@ -156,33 +156,33 @@ ScalingJson predictions_json(ScalingSeries const& series, analyzer::ScalingFit c
   return predictions;
 }
 
+/// The growing term of the performance model normal form.
+ScalingJson term_json(analyzer::ScalingFit const& fit) {
+  bool const is_constant = fit.term.shape == analyzer::CostTerm::Shape::kConstant;
+  return {{"numerator", fit.term.numerator},
+          {"denominator", fit.term.denominator},
+          {"logs", fit.term.logs},
+          {"constant_ns", number_or_null(fit.cost.coefficient(0))},
+          {"factor_ns", is_constant ? ScalingJson(0.0) : number_or_null(fit.cost.coefficient(1))}};
+}
+
 ScalingJson fits_json(ScalingSeries const& series) {
   ScalingJson fits = ScalingJson::array(), too_few = ScalingJson::array();
   for (analyzer::ScalingFit const& fit : series.fits.fits) {
     bool const is_pmnf = fit.model == analyzer::ScalingModel::kPmnf;
-    bool const is_constant = fit.term.shape == analyzer::CostTerm::Shape::kConstant;
-    ScalingJson const term =
-        is_pmnf ? ScalingJson{{"numerator", fit.term.numerator},
-                              {"denominator", fit.term.denominator},
-                              {"logs", fit.term.logs},
-                              {"constant_ns", number_or_null(fit.cost.coefficient(0))},
-                              {"factor_ns", is_constant ? ScalingJson(0.0)
-                                                        : number_or_null(fit.cost.coefficient(1))}}
-                : ScalingJson(nullptr);
-
     fits.push_back({{"model", analyzer::to_string(fit.model)},
                     {"one_device_ns", number_or_null(fit.cost.cost(1))},
                     {"sigma", is_pmnf ? ScalingJson(nullptr) : estimate_json(fit.sigma)},
                     {"kappa", fit.model == analyzer::ScalingModel::kUsl ? estimate_json(fit.kappa)
                                                                         : ScalingJson(nullptr)},
-                    {"term", term},
+                    {"term", is_pmnf ? term_json(fit) : ScalingJson(nullptr)},
                     {"residual_share", number_or_null(fit.residual_share)},
                     {"leave_one_out_error", number_or_null(fit.loo_error)},
                     {"peak_devices", number_or_null(fit.peak_devices)},
                     {"most_speedup", number_or_null(fit.most_speedup)},
-                    {"pays_to", pay_off(fit.pays_to)},
-                    {"pays_to_low", pay_off(fit.pays_to_low)},
-                    {"pays_to_high", pay_off(fit.pays_to_high)},
+                    {"pays_to", scaling_limit(fit.pays_to)},
+                    {"pays_to_low", scaling_limit(fit.pays_to_low)},
+                    {"pays_to_high", scaling_limit(fit.pays_to_high)},
                     {"text", fit_text(fit)},
                     {"predictions", predictions_json(series, fit)}});
   }

@@ -11,7 +11,7 @@ namespace {
 using WorkJson = nlohmann::ordered_json;
 
 template <class T>
-WorkJson told_or_null(std::optional<T> const& value) {
+WorkJson value_or_null(std::optional<T> const& value) {
   return value ? WorkJson(*value) : WorkJson(nullptr);
 }
 /// JSON has no NaN and no infinity: a number that does not exist is null.
@@ -44,12 +44,12 @@ char const* name_of(analyzer::OpStats::What what) {
 nlohmann::ordered_json launch_json(analyzer::LaunchStats const& launch) {
   WorkJson json = {{"calls", launch.calls},
                    {"calls_per_step", finite_or_null(launch.calls_per_step)},
-                   {"latency_median_ns", told_or_null(launch.latency_median_ns)},
-                   {"latency_p95_ns", told_or_null(launch.latency_p95_ns)},
-                   {"latency_max_ns", told_or_null(launch.latency_max_ns)},
+                   {"latency_median_ns", value_or_null(launch.latency_median_ns)},
+                   {"latency_p95_ns", value_or_null(launch.latency_p95_ns)},
+                   {"latency_max_ns", value_or_null(launch.latency_max_ns)},
                    {"negative_latencies", launch.negative_latencies},
-                   {"call_median_ns", told_or_null(launch.call_median_ns)},
-                   {"kernel_median_ns", told_or_null(launch.kernel_median_ns)}};
+                   {"call_median_ns", value_or_null(launch.call_median_ns)},
+                   {"kernel_median_ns", value_or_null(launch.kernel_median_ns)}};
   add_queue(json, launch.queue);
 
   WorkJson streams = WorkJson::array();
@@ -92,7 +92,7 @@ nlohmann::ordered_json kernels_json(model::Run const& run, analyzer::Analysis co
                        {"min_ns", kernel.min_ns},
                        {"max_ns", kernel.max_ns},
                        {"share", finite_or_null(kernel.share)},
-                       {"tensor_cores", told_or_null(kernel.tensor_cores)},
+                       {"tensor_cores", value_or_null(kernel.tensor_cores)},
                        {"occupancy_percent", finite_or_null(kernel.occupancy_percent)},
                        {"small_grid_share", finite_or_null(kernel.small_grid_share)},
                        {"flops_per_second", finite_or_null(kernel.flops_rate)},
@@ -130,7 +130,7 @@ nlohmann::ordered_json graphs_json(model::Run const& run, analyzer::Analysis con
                       {"graph", graph.graph == 0 ? WorkJson(nullptr) : WorkJson(graph.graph)},
                       {"launches", graph.launches},
                       {"ops", graph.ops},
-                      {"nodes", told_or_null(graph.nodes)},
+                      {"nodes", value_or_null(graph.nodes)},
                       {"total_ns", graph.total_ns},
                       {"gap_ns", graph.gap_ns}});
 
@@ -151,8 +151,8 @@ nlohmann::ordered_json copies_json(model::Run const& run, analyzer::Analysis con
          {"total_ns", copy.total_ns},
          {"gbps", finite_or_null(copy.gbps)},
          {"small_count", copy.small_count},
-         {"pageable_count", told_or_null(copy.pageable_count)},
-         {"pageable_bytes", told_or_null(copy.pageable_bytes)},
+         {"pageable_count", value_or_null(copy.pageable_count)},
+         {"pageable_bytes", value_or_null(copy.pageable_bytes)},
          {"blocking_count", copy.blocking_count},
          {"both_ways_ns", copy.both_ways_ns}});
   }

@@ -47,8 +47,8 @@ std::string xml_escape(std::string_view text) {
 std::string gate_junit(GateResult const& result, JunitOptions const& options) {
   std::string cases;
   for (analyzer::GateAnswer const& answer : result.answers) cases += test_case(result, answer);
-  // Lines stay lines; each is escaped alone, for control characters are not let through.
 
+  // Lines stay lines; each is escaped alone, for control characters are not let through.
   std::string output;
   std::string const text = gate_text(result);
   for (size_t at = 0; at < text.size();) {

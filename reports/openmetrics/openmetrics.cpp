@@ -97,8 +97,8 @@ void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
   };
   for (StepPeriod const& period : step_periods(analysis))
     if (!period.step->warmup) add_length(period.when.length());
-  // A run without steps of devices has those of its hosts.
 
+  // A run without steps of devices has those of its hosts.
   bool const is_of_hosts = analysis.steps.empty();
   for (analyzer::HostStats const& host : analysis.hosts)
     for (analyzer::HostStepStats const& step : host.steps)

@@ -36,11 +36,12 @@ std::string side_text(analyzer::SideStats const& side) {
 std::string differences_text(Comparison const& comparison, Paint const& paint, int width) {
   if (comparison.differences.empty()) return {};
   std::string text = "\n" + paint.bold("Not the same on both sides") + "\n";
-  size_t const told = std::min(comparison.differences.size(), kMostDifferenceLines);
-  for (size_t i = 0; i < told; ++i)
+  size_t const listed = std::min(comparison.differences.size(), kMostDifferenceLines);
+  for (size_t i = 0; i < listed; ++i)
     text += wrapped(difference_text(comparison.differences[i]), width, "  - ", "    ");
-  if (told < comparison.differences.size())
-    text += fmt::format("  … and {} more (--json has all)\n", comparison.differences.size() - told);
+  if (listed < comparison.differences.size())
+    text +=
+        fmt::format("  … and {} more (--json has all)\n", comparison.differences.size() - listed);
   return text;
 }
 

@@ -124,20 +124,20 @@ std::string wrapped(std::string_view all, int width, std::string_view first_inde
   std::string const joined = with_joined_units(all);
   std::string_view text = joined;
   std::string result, line(first_indent);
-  bool fresh = true;
+  bool is_line_empty = true;
   auto const limit = static_cast<size_t>(width);
   while (!text.empty()) {
     size_t const end = std::min(text.find(' '), text.size());
     std::string_view const word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (!fresh && columns_of(line) + 1 + columns_of(word) > limit) {
+    if (!is_line_empty && columns_of(line) + 1 + columns_of(word) > limit) {
       result += line + "\n";
       line = next_indent;
-      fresh = true;
+      is_line_empty = true;
     }
-    if (!fresh) line += ' ';
+    if (!is_line_empty) line += ' ';
     line += word;
-    fresh = false;
+    is_line_empty = false;
   }
   result += line + "\n";
 

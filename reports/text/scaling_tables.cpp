@@ -127,8 +127,8 @@ TextTable fit_table(ScalingSeries const& series) {
 
     table.push_back(
         {fmt::format("{}{}", model_label(fit.model), series.fits.best == i ? " (best)" : ""),
-         fit.loo_error ? base::format_share(*fit.loo_error) : "–", pay_off_number(fit.pays_to),
-         rate(cost.value),
+         fit.loo_error ? base::format_share(*fit.loo_error) : "–",
+         scaling_limit_number(fit.pays_to), rate(cost.value),
          cost.low ? fmt::format("{} … {}", rate(*cost.high), rate(*cost.low)) : "–"});
   }
 

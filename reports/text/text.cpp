@@ -192,7 +192,8 @@ std::string finding_text(model::Run const& run, analyzer::Analysis const& analys
   return text;
 }
 
-std::string quality_text(model::Run const& run, analyzer::Analysis const& analysis, int width) {
+std::string trace_integrity_text(model::Run const& run, analyzer::Analysis const& analysis,
+                                 int width) {
   analyzer::TraceIntegrity const& integrity = analysis.integrity;
   std::string text;
   if (integrity.score < 100) text += fmt::format("Trace quality {} of 100.\n", integrity.score);
@@ -226,7 +227,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   for (size_t i = 0; i < analysis.findings.size(); ++i)
     text += finding_text(run, analysis, i, paint, width);
 
-  return text + quality_text(run, analysis, width);
+  return text + trace_integrity_text(run, analysis, width);
 }
 
 }  // namespace stepscope::reports

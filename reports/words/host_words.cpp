@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/advice.h"
+#include "reports/words/findings/advice.h"
 #include "reports/words/labels.h"
 #include "reports/words/language.h"
 #include "reports/words/summary.h"

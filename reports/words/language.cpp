@@ -20,10 +20,10 @@ Catalogues read_catalogues(std::string_view text) {
   auto const json = nlohmann::json::parse(text, nullptr, false);
   STEPSCOPE_CHECK(json.is_object());
   Catalogues read;
-  for (auto const& [english, said] : json.at("program").items())
-    read.program.emplace(english, said.get<std::string>());
-  for (auto const& [english, said] : json.at("script").items())
-    read.script.emplace(english, said.get<std::string>());
+  for (auto const& [english, translation] : json.at("program").items())
+    read.program.emplace(english, translation.get<std::string>());
+  for (auto const& [english, translation] : json.at("script").items())
+    read.script.emplace(english, translation.get<std::string>());
   return read;
 }
 

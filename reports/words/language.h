@@ -47,8 +47,8 @@ std::string_view tr(std::string_view english);
 template <class... T>
 requires(sizeof...(T) > 0) std::string tr(fmt::format_string<T...> english, T&&... arguments) {
   fmt::string_view const text = english;
-  std::string_view const said = tr(std::string_view(text.data(), text.size()));
-  return fmt::vformat(fmt::string_view(said.data(), said.size()),
+  std::string_view const translation = tr(std::string_view(text.data(), text.size()));
+  return fmt::vformat(fmt::string_view(translation.data(), translation.size()),
                       fmt::make_format_args(arguments...));
 }
 

@@ -62,19 +62,19 @@ std::map<std::vector<int64_t>, std::set<int64_t>> ranks_by_steps(
 }
 
 std::string different_steps(std::map<std::vector<int64_t>, std::set<int64_t>> const& ranks_of) {
-  constexpr size_t kMostTold = 4;
+  constexpr size_t kMostGroups = 4;
   std::string text(tr("The ranks recorded different steps: "));
-  size_t told = 0;
+  size_t listed = 0;
 
   for (auto const& [steps, ranks] : ranks_of) {
-    if (told == kMostTold) {
-      text += tr("; and {} more groups", ranks_of.size() - told);
+    if (listed == kMostGroups) {
+      text += tr("; and {} more groups", ranks_of.size() - listed);
       break;
     }
     text +=
-        fmt::format("{}{} {} {}", told == 0 ? "" : "; ", tr(ranks.size() == 1 ? "rank" : "ranks"),
+        fmt::format("{}{} {} {}", listed == 0 ? "" : "; ", tr(ranks.size() == 1 ? "rank" : "ranks"),
                     number_list({ranks.begin(), ranks.end()}), number_list(steps));
-    ++told;
+    ++listed;
   }
 
   text +=
@@ -102,6 +102,13 @@ std::string clocks(model::Run const& run) {
          "their times may be off by milliseconds. Waiting is exact: it needs no common clock."));
 }
 
+/// "4", "4, 5", "4–7".
+std::string range_text(int64_t first, int64_t last) {
+  if (last == first) return fmt::format("{}", first);
+  if (last == first + 1) return fmt::format("{}, {}", first, last);
+  return fmt::format("{}–{}", first, last);
+}
+
 }  // namespace
 
 std::vector<std::string> run_notes(model::Run const& run, analyzer::Analysis const& analysis) {
@@ -119,9 +126,7 @@ std::string number_list(std::vector<int64_t> const& numbers, size_t most) {
   for (size_t first = 0; first < numbers.size();) {
     size_t last = first;
     while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    parts.push_back(last == first       ? fmt::format("{}", numbers[first])
-                    : last == first + 1 ? fmt::format("{}, {}", numbers[first], numbers[last])
-                                        : fmt::format("{}–{}", numbers[first], numbers[last]));
+    parts.push_back(range_text(numbers[first], numbers[last]));
     first = last + 1;
   }
 

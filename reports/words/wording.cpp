@@ -7,13 +7,15 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/advice.h"
-#include "reports/words/finding_context.h"
+#include "reports/words/findings/advice.h"
+#include "reports/words/findings/communication_words.h"
+#include "reports/words/findings/finding_context.h"
+#include "reports/words/findings/memory_words.h"
+#include "reports/words/findings/step_variation_words.h"
+#include "reports/words/findings/trace_integrity_words.h"
 #include "reports/words/host_words.h"
 #include "reports/words/labels.h"
 #include "reports/words/language.h"
-#include "reports/words/memory_words.h"
-#include "reports/words/quality_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -69,11 +71,6 @@ std::string describe_unexplained(FindingContext const& seen) {
            seen.text("queued_ns_per_step"), seen.text("queued_ops"));
 
   return text;
-}
-
-std::string describe_cost(FindingContext const& seen) {
-  std::string const cost = loss_of(seen);
-  return cost.empty() ? "" : tr(" {} loses {}.", with_capital(seen.where()), cost);
 }
 
 std::string describe_launching(FindingContext const& seen) {
@@ -163,225 +160,12 @@ std::string describe_copies(FindingContext const& seen) {
   return text;
 }
 
-std::string describe_communication(FindingContext const& seen) {
-  std::string text = describe_cost(seen);
-
-  constexpr double kShownAsNone = 0.0005;
-  if (auto const overlap = seen.metric("overlap"))
-    text += *overlap < kShownAsNone
-                ? std::string(tr(" No communication is hidden."))
-                : tr(" Only {} of all communication is hidden.", seen.text("overlap"));
-
-  auto const waiting = seen.metric("waiting_ns_per_step");
-  if (waiting && *waiting > 0)
-    text += tr(" Waiting for late peers, another {} a step, is not included.",
-               seen.text("waiting_ns_per_step"));
-
-  return text;
-}
-
-/// The subject "cause" of a straggler as a sentence; empty when it is not known.
-std::string describe_why_late(FindingContext const& seen) {
-  std::string const op = seen.subject("host_op");
-
-  for (auto const& [role, cause] : seen.finding.subjects) {
-    if (role != "cause") continue;
-    if (cause == "compute") return std::string(tr(" Its compute takes longer."));
-
-    if (cause == "host")
-      return op.empty() ? std::string(tr(" It is launch-bound."))
-                        : tr(" It is launch-bound: its host spends most time in {}.", op);
-    if (cause == "input")
-      return op.empty() ? std::string(tr(" It waits for its data."))
-                        : tr(" It waits for its data, in {}.", op);
-
-    if (cause == "communication") return std::string(tr(" Other communication delays it."));
-    if (cause == "copy") return std::string(tr(" Its copies take longer."));
-    if (cause == "late_start")
-      return std::string(tr(" Its steps begin later than on the other devices."));
-    if (cause == "before_recording")
-      return std::string(
-          tr(" It was already late when the recording began: the trace does not show why."));
-  }
-
-  return {};
-}
-
-std::string describe_straggler(FindingContext const& seen) {
-  std::string text = tr(" {} is late", with_capital(seen.where()));
-  if (seen.metric("share_of_waits"))
-    text += tr(": it causes {} of the exposed waiting", seen.text("share_of_waits"));
-  text += tr(".");
-
-  auto const ratio = seen.metric("compute_ratio");
-  if (ratio && *ratio > 0)
-    text += tr(" Its compute time is {:.2f} × the median of the others.", *ratio);
-  text += describe_why_late(seen);
-
-  std::string const cost = cost_of(seen);
-  if (cost.empty()) return text;
-
-  bool const is_stage = !seen.metric("share_of_waits");
-  return text + (is_stage ? tr(" All other devices have to wait for it and lose {}.", cost)
-                          : tr(" The device that waits most loses {}.", cost));
-}
-
-std::string describe_imbalance(FindingContext const& seen) {
-  std::string const cost = cost_of(seen);
-  std::string text =
-      cost.empty() ? ""
-                   : tr(" On average a device waits {} for devices that compute longer.", cost);
-  if (auto const balance = seen.metric("load_balance"))
-    text += tr(" The load balance is {} (mean compute time of the devices / longest).",
-               base::format_share(*balance));
-  return text;
-}
-
-std::string describe_bubble(FindingContext const& seen) {
-  std::string text;
-
-  if (seen.metric("stages") && seen.metric("micro_batches"))
-    text =
-        tr(" {} stages, {} micro-batches a step.", seen.text("stages"), seen.text("micro_batches"));
-
-  std::string const cost = cost_of(seen);
-  if (!cost.empty()) text += tr(" On average a stage waits {}.", cost);
-  if (seen.metric("ideal_share") && seen.metric("doubled_share"))
-    text += tr(" Equal stages would wait {} of the step; with twice the micro-batches {}.",
-               seen.text("ideal_share"), seen.text("doubled_share"));
-  if (seen.metric("slowest_stage") && seen.metric("stage_imbalance"))
-    text += tr(" {} computes {} × the mean of the stages, and the others wait for it.",
-               with_capital(seen.where()), seen.text("stage_imbalance"));
-
-  return text;
-}
-
-std::string describe_link(FindingContext const& seen) {
-  std::string text;
-
-  std::string const op = seen.subject("op"), ranks = seen.subject("ranks"),
-                    devices = seen.subject("devices");
-  std::string const link = !ranks.empty()     ? tr("ranks {}", ranks)
-                           : !devices.empty() ? tr("devices {}", devices)
-                                              : tr("communicator {}", seen.subject("communicator"));
-
-  if (!op.empty() && seen.metric("median_ns"))
-    text =
-        tr(" On the link of {}, {} of {} takes {} (median) instead of the usual {}; "
-           "{} of the messages take clearly longer.",
-           link, op, seen.text("bytes"), seen.text("median_ns"), seen.text("reference_ns"),
-           seen.text("slow_share"));
-  return text + describe_cost(seen);
-}
-
-std::string describe_buckets(FindingContext const& seen) {
-  std::string const cost = cost_of(seen);
-
-  if (!seen.metric("half_bandwidth_bytes"))
-    return tr(
-        " {} collectives a step of {} on average; "
-        "they take about equally long regardless of size. "
-        "Merging them into one would save up to {}.",
-        seen.text("collectives_per_step"), seen.text("mean_bytes"), cost);
-
-  return tr(
-      " {} collectives a step of {} on average; "
-      "a message needs {} to reach half of the link's bandwidth. "
-      "Merging them into one would save up to {}.",
-      seen.text("collectives_per_step"), seen.text("mean_bytes"), seen.text("half_bandwidth_bytes"),
-      cost);
-}
-
 std::string describe_allocation(FindingContext const& seen) {
   std::string text = describe_idle(seen);
   if (seen.metric("pinning_calls_per_step"))
     text += tr(" {} calls a step page-lock or release host memory.",
                seen.text("pinning_calls_per_step"));
   return text;
-}
-
-std::string limit_words(std::string_view limit) {
-  if (limit == "power_cap") return std::string(tr("its power limit"));
-  if (limit == "thermal") return std::string(tr("heat"));
-  if (limit == "power_brake") return std::string(tr("the machine's power supply"));
-  if (limit == "sync_boost")
-    return std::string(tr("another GPU whose clock it has to match (sync boost)"));
-  return limit == "hardware" ? std::string(tr("a hardware limit")) : "";
-}
-
-std::string describe_throttling(FindingContext const& seen) {
-  std::string text = describe_cost(seen);
-
-  if (seen.metric("kernel_slowdown"))
-    text += seen.metric("clock_to_peers")
-                ? tr(" The same kernels take {} × as long as on the other devices.",
-                     seen.text("kernel_slowdown"))
-                : tr(" The same kernels take {} × as long while its clock is low.",
-                     seen.text("kernel_slowdown"));
-
-  auto const clock = seen.metric("clock_mhz"), sustained = seen.metric("sustained_clock_mhz");
-  if (clock && seen.metric("clock_to_peers"))
-    text += tr(" Its clock is {:.0f} MHz, {} × that of the others.", *clock,
-               seen.text("clock_to_peers"));
-
-  if (auto const lowest = seen.metric("lowest_clock_mhz"); lowest && sustained)
-    text += tr(" The clock drops from {:.0f} to {:.0f} MHz.", *sustained, *lowest);
-  for (auto const& [role, name] : seen.finding.subjects)
-    if (std::string const limit = role == "limit" ? limit_words(name) : ""; !limit.empty())
-      text += tr(" The driver names {} as the reason.", limit);
-
-  if (auto const highest = seen.metric("highest_temperature_c"))
-    text += tr(" It reaches {:.0f} °C.", *highest);
-
-  return text;
-}
-
-/// "; what grows is idle time, late host, while the host is longest in “x”".
-std::string grown_part_words(FindingContext const& seen) {
-  std::string text;
-  for (auto const& [role, name] : seen.finding.subjects)
-    for (int i = 0; role == "part" && i < kPartCount; ++i)
-      if (part(i).key == name)
-        text += tr("; the time that grows is {}{}", part(i).idle ? tr("idle time, ") : "",
-                   part(i).label);
-  if (std::string const op = seen.subject("host_op"); !op.empty())
-    text += tr(", while the host spends most time in {}", op);
-  return text;
-}
-
-std::string describe_warmup(FindingContext const& seen) {
-  std::string text =
-      seen.metric("slow_steps") == 1.0
-          ? tr(" The first of {} measured steps takes over 1.5 × the median of {} of the later "
-               "ones",
-               seen.text("steps"), seen.text("median_step_ns"))
-          : tr(" The first {} of {} measured steps take over 1.5 × the median of {} of the later "
-               "ones",
-               seen.text("slow_steps"), seen.text("steps"), seen.text("median_step_ns"));
-
-  text += grown_part_words(seen).append(tr("."));
-  if (std::string const cost = cost_of(seen); !cost.empty())
-    text += tr(" They add {} to the mean.", cost);
-
-  if (seen.metric("steps_to_leave_out") == 1.0)
-    return text + std::string(tr(" Leave out the first step of the run."));
-  return text + tr(" Leave out the first {} steps of the run.", seen.text("steps_to_leave_out"));
-}
-
-std::string describe_outliers(FindingContext const& seen) {
-  std::string text =
-      seen.metric("outliers") == 1.0
-          ? tr(" One of {} steps takes over 1.5 × the median of {}", seen.text("steps"),
-               seen.text("median_step_ns"))
-          : tr(" {} of {} steps take over 1.5 × the median of {}", seen.text("outliers"),
-               seen.text("steps"), seen.text("median_step_ns"));
-
-  text += grown_part_words(seen);
-  if (!seen.finding.cost_ns_per_step || !seen.metric("step_ns")) return text.append(tr("."));
-
-  return text + tr(". Averaged over all steps this costs {} a step ({} of their mean of {}).",
-                   base::format_duration(*seen.finding.cost_ns_per_step), seen.text("share"),
-                   seen.text("step_ns"));
 }
 
 std::string describe_oversubscribed(FindingContext const& seen) {
@@ -394,58 +178,6 @@ std::string describe_oversubscribed(FindingContext const& seen) {
   }
   return tr(" {} threads of {} devices share {} cores{}.", seen.text("threads"),
             seen.text("devices"), seen.text("cores"), host.empty() ? "" : tr(" on {}", host));
-}
-
-/// "rank 3", "ranks 0, 1"; empty if no rank has the role.
-std::string ranks_in_role(FindingContext const& seen, std::string_view role) {
-  for (auto const& [key, ranks] : seen.finding.subjects)
-    if (key == role && !ranks.empty())
-      return ranks.find(',') == std::string::npos ? tr("rank {}", shown(ranks, 120))
-                                                  : tr("ranks {}", shown(ranks, 120));
-  return {};
-}
-
-std::string describe_hung(FindingContext const& seen) {
-  std::string const op = seen.subject("op");
-  if (op.empty()) return {};
-  std::string text =
-      tr(" It is {} number {} ({})", op, seen.text("sequence"), seen.subject("calls"));
-
-  std::string const waiting = ranks_in_role(seen, "waiting"),
-                    completed = ranks_in_role(seen, "completed");
-  if (!waiting.empty()) text += tr("; waiting: {}", waiting);
-  if (!completed.empty()) text += tr("; done: {}", completed);
-  text += tr(".");
-
-  std::string const missing = ranks_in_role(seen, "missing"),
-                    unrecorded = ranks_in_role(seen, "unrecorded");
-  std::string const held = seen.subject("held"), circle = seen.subject("circle");
-  std::string const not_started = ranks_in_role(seen, "not_started"),
-                    odd = ranks_in_role(seen, "odd");
-
-  if (!missing.empty()) text += tr(" {} did not call it.", with_capital(missing));
-  if (!held.empty()) text += tr(" Ranks that wait elsewhere did not reach it, either: {}.", held);
-  if (!not_started.empty())
-    text += tr(" {} called it, but the stream of that call never reached it.",
-               with_capital(not_started));
-
-  if (missing.empty() && held.empty() && !completed.empty() && !waiting.empty())
-    text += tr(" It is still running on {}; the other ranks have completed it.", waiting);
-  if (!unrecorded.empty()) text += tr(" The run has no recording of {} of the group.", unrecorded);
-  if (std::string const different = seen.subject("different"); !different.empty())
-    text += tr(" The ranks call different operations: {}.", different);
-  if (!odd.empty()) text += tr(" The call of {} differs from that of most ranks.", odd);
-
-  if (!circle.empty())
-    text +=
-        tr(" Ranks wait for each other because they call these in different orders: {}.", circle);
-  if (missing.empty() && held.empty() && unrecorded.empty() && completed.empty() &&
-      seen.subject("different").empty())
-    text += tr(" All recorded ranks called it.");
-  for (auto const& [key, groups] : seen.finding.subjects)
-    if (key == "other_groups") text += tr(" Others hang, too: calls of {}.", shown(groups, 600));
-
-  return text;
 }
 
 struct RuleWords {
@@ -685,7 +417,6 @@ std::span<std::string_view const> worded_rules() { return kRuleNames; }
 
 FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis,
                       analyzer::Finding const& finding) {
-
   if (auto words = host_finding_words(run, finding)) return std::move(*words);
   auto const found = std::find_if(kRules.begin(), kRules.end(), [&](RuleWords const& words) {
     return words.rule == finding.rule;
@@ -696,7 +427,7 @@ FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis,
     return {spelled_out(finding.rule),
             tr("The rule “{}” applies.{}", shown(finding.rule), describe_cost(seen)),
             std::string(tr("Look at the ranges that it names."))};
-  if (found->numbers == nullptr) return quality_words(analysis, finding);
+  if (found->numbers == nullptr) return trace_integrity_words(analysis, finding);
 
   return {std::string(tr(found->title)),
           fmt::format("{}{}{}", tr(found->meaning), found->numbers(seen), reservations(seen)),

@@ -4,10 +4,11 @@
 //
 //   stepscope-cuda-probe MODE [--launches N] [--threads T]
 //
-// MODE: work, graph, streams, long-name, reset, fork, exit, crash, window, empty, rate. `window`
-// prints only work between cudaProfilerStart and …Stop. `empty` does N launches by T threads,
-// `rate` N kernels in graphs on T streams. Exit status 1 and a line on stderr if CUDA fails; 77
-// without a device.
+// MODE: work, graph, streams, long-name, reset, fork, exit, crash, window, empty or rate.
+//
+// `window` prints only work between cudaProfilerStart and …Stop. `empty` does N launches by T
+// threads, `rate` N kernels in graphs on T streams. Exit status 1 and a line on stderr if CUDA
+// fails; 77 without a device.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -61,9 +62,11 @@ void print(char const* mode, Counts const& c) {
     std::printf("\"%s\":%llu,", key, static_cast<unsigned long long>(value));
   };
   std::printf("{\"mode\":\"%s\",\"pid\":%d,", mode, static_cast<int>(::getpid()));
+
   say("kernels", c.kernels);
   say("launches", c.launches);
   if (c.knows_streams) say("streams", c.streams);
+
   say("to_device", c.to_device);
   say("to_device_bytes", c.to_device_bytes);
   say("to_host", c.to_host);
@@ -73,13 +76,16 @@ void print(char const* mode, Counts const& c) {
   say("pinned", c.pinned);
   say("memsets", c.memsets);
   say("memset_bytes", c.memset_bytes);
+
   if (c.knows_memory) {
     say("allocations", c.allocations);
     say("allocated_bytes", c.allocated_bytes);
     say("frees", c.frees);
   }
+
   say("stream_waits", c.stream_waits);
   say("name_bytes", c.name_bytes);
+
   std::printf("\"ns_per_launch\":%.1f,\"kernels_per_second\":%.0f}\n", c.ns_per_launch,
               c.kernels_per_second);
   std::fflush(stdout);
@@ -168,14 +174,20 @@ class Probe {
   }
   void count_copy(cudaMemcpyKind kind, size_t bytes, bool is_pinned) {
     counts_.pinned += is_pinned ? 1 : 0;
-    uint64_t& number = kind == cudaMemcpyHostToDevice   ? counts_.to_device
-                       : kind == cudaMemcpyDeviceToHost ? counts_.to_host
-                                                        : counts_.on_device;
-    uint64_t& size = kind == cudaMemcpyHostToDevice   ? counts_.to_device_bytes
-                     : kind == cudaMemcpyDeviceToHost ? counts_.to_host_bytes
-                                                      : counts_.on_device_bytes;
-    ++number;
-    size += bytes;
+
+    switch (kind) {
+      case cudaMemcpyHostToDevice:
+        ++counts_.to_device;
+        counts_.to_device_bytes += bytes;
+        break;
+      case cudaMemcpyDeviceToHost:
+        ++counts_.to_host;
+        counts_.to_host_bytes += bytes;
+        break;
+      default:
+        ++counts_.on_device;
+        counts_.on_device_bytes += bytes;
+    }
   }
 
   Counts& counts_;
@@ -189,13 +201,16 @@ constexpr size_t kBytes = kFloats * sizeof(float);
 void do_work(Counts& counts, int kernels) {
   constexpr int kStreams = 4, kCopies = 5;
   Probe probe(counts);
+
   float* const a = probe.allocate(kBytes);
   float* const b = probe.allocate(kBytes);
   std::vector<float> pageable(kFloats, 1.0F);
   void* pinned = nullptr;
   CHECK(cudaMallocHost(&pinned, kBytes));
+
   std::vector<cudaStream_t> streams;
   for (int i = 0; i < kStreams; ++i) streams.push_back(probe.make_stream());
+
   probe.fill(streams[0], a, kBytes);
   for (int i = 0; i < kCopies; ++i) {
     probe.copy_and_wait(b, pageable.data(), kBytes - 4 * i, cudaMemcpyHostToDevice);
@@ -204,6 +219,7 @@ void do_work(Counts& counts, int kernels) {
     probe.copy(streams[1], pinned, a, kBytes / 8, cudaMemcpyDeviceToHost, true);
     probe.copy_and_wait(pageable.data(), a, kBytes / 16, cudaMemcpyDeviceToHost);
   }
+
   for (int i = 0; i < kernels; ++i) {
     cudaStream_t const stream = streams[static_cast<size_t>(i % kStreams)];
     if (i % 100 == 50) probe.hold(stream, streams[static_cast<size_t>((i + 1) % kStreams)]);
@@ -215,6 +231,7 @@ void do_work(Counts& counts, int kernels) {
       probe.kernel(stream, a, kFloats);
     }
   }
+
   CHECK(cudaDeviceSynchronize());
   for (cudaStream_t const stream : streams) CHECK(cudaStreamDestroy(stream));
   CHECK(cudaFreeHost(pinned));
@@ -239,24 +256,30 @@ void append_kernel(cudaGraph_t graph, cudaGraphNode_t& last, void* function, int
 cudaGraph_t make_graph(float* a, float* b, int kernels) {
   cudaGraph_t graph = nullptr;
   CHECK(cudaGraphCreate(&graph, 0));
+
   cudaGraphNode_t last = nullptr;
   cudaMemsetParams fill = {};
   fill.dst = a;
   fill.elementSize = 1;
   fill.width = kBytes;
   fill.height = 1;
+
   CHECK(cudaGraphAddMemsetNode(&last, graph, nullptr, 0, &fill));
   int count = kFloats;
+
   void* arguments[] = {&a, &count};
   for (int i = 0; i < kernels; ++i)
     append_kernel(graph, last, reinterpret_cast<void*>(add_one), kFloats / 128, 128, arguments);
+
   cudaGraphNode_t const before = last;
   CHECK(cudaGraphAddMemcpyNode1D(&last, graph, &before, 1, b, a, kBytes, cudaMemcpyDeviceToDevice));
+
   return graph;
 }
 
 void launch_graph(Counts& counts) {
   constexpr int kKernels = 48, kLaunches = 200;
+
   Probe probe(counts);
   float* const a = probe.allocate(kBytes);
   float* const b = probe.allocate(kBytes);
@@ -264,8 +287,10 @@ void launch_graph(Counts& counts) {
   cudaGraph_t const graph = make_graph(a, b, kKernels);
   cudaGraphExec_t executable = nullptr;
   CHECK(cudaGraphInstantiate(&executable, graph, 0));
+
   for (int i = 0; i < kLaunches; ++i) CHECK(cudaGraphLaunch(executable, stream));
   CHECK(cudaStreamSynchronize(stream));
+
   counts.launches += kLaunches;
   counts.kernels += kKernels * kLaunches;
   counts.memsets += kLaunches;
@@ -273,6 +298,7 @@ void launch_graph(Counts& counts) {
   counts.on_device += kLaunches;
   counts.on_device_bytes += kBytes * kLaunches;
   counts.knows_streams = false;
+
   CHECK(cudaGraphExecDestroy(executable));
   CHECK(cudaGraphDestroy(graph));
   probe.release(a);
@@ -313,12 +339,15 @@ void use_long_name(Counts& counts) {
 void launch_empty(Counts& counts, int64_t launches, int threads) {
   std::vector<cudaStream_t> streams;
   Probe probe(counts);
+
   for (int i = 0; i < threads; ++i) streams.push_back(probe.make_stream());
   for (cudaStream_t const stream : streams) {
     empty_kernel<<<1, 1, 0, stream>>>();  // loads the module outside of the timed section
     CHECK(cudaStreamSynchronize(stream));
   }
+
   int64_t const each = launches / threads;
+
   auto const begin = std::chrono::steady_clock::now();
   std::vector<std::thread> launchers;
   for (cudaStream_t const stream : streams)
@@ -326,10 +355,13 @@ void launch_empty(Counts& counts, int64_t launches, int threads) {
       for (int64_t i = 0; i < each; ++i) empty_kernel<<<1, 1, 0, stream>>>();
       CHECK(cudaGetLastError());
     });
+
   for (std::thread& launcher : launchers) launcher.join();
   CHECK(cudaDeviceSynchronize());
+
   double const ns =
       std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+
   counts.kernels += static_cast<uint64_t>((each + 1) * threads);
   counts.launches = counts.kernels;
   counts.ns_per_launch = ns / static_cast<double>(each);
@@ -341,13 +373,16 @@ void launch_empty(Counts& counts, int64_t launches, int threads) {
 void replay_empty(Counts& counts, int64_t kernels, int stream_count) {
   constexpr int64_t kNodes = 1000;
   Probe probe(counts);
+
   cudaGraph_t graph = nullptr;
   CHECK(cudaGraphCreate(&graph, 0));
   cudaGraphNode_t last = nullptr;
   for (int64_t i = 0; i < kNodes; ++i)
     append_kernel(graph, last, reinterpret_cast<void*>(empty_kernel), 1, 1, nullptr);
+
   std::vector<std::pair<cudaGraphExec_t, cudaStream_t>>
       replays;  // one instance runs once at a time
+
   for (int i = 0; i < stream_count; ++i) {
     replays.emplace_back(nullptr, probe.make_stream());
     auto const& [instance, stream] = replays.back();
@@ -355,17 +390,21 @@ void replay_empty(Counts& counts, int64_t kernels, int stream_count) {
     CHECK(cudaGraphLaunch(instance, stream));  // puts it on the device outside of the timed section
     CHECK(cudaStreamSynchronize(stream));
   }
+
   int64_t const rounds = kernels / (kNodes * stream_count);
   auto const begin = std::chrono::steady_clock::now();
   for (int64_t round = 0; round < rounds; ++round)
     for (auto const& [instance, stream] : replays) CHECK(cudaGraphLaunch(instance, stream));
+
   CHECK(cudaDeviceSynchronize());
   double const ns =
       std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+
   counts.launches += static_cast<uint64_t>((rounds + 1) * stream_count);
   counts.kernels += static_cast<uint64_t>((rounds + 1) * stream_count * kNodes);
   counts.knows_streams = false;
   counts.kernels_per_second = static_cast<double>(rounds * stream_count * kNodes) / (ns * 1e-9);
+
   for (auto const& [instance, stream] : replays) CHECK(cudaGraphExecDestroy(instance));
   CHECK(cudaGraphDestroy(graph));
 }
@@ -408,6 +447,7 @@ int run_and_crash() {
 int run(std::string const& mode, int64_t launches, int threads) {
   if (mode == "fork") return run_and_fork();
   if (mode == "crash") return run_and_crash();
+
   Counts counts;
   if (mode == "work" || mode == "exit") {
     do_work(counts, kKernels);
@@ -431,6 +471,7 @@ int run(std::string const& mode, int64_t launches, int threads) {
     std::fprintf(stderr, "stepscope-cuda-probe: %s: no such mode\n", mode.c_str());
     return 2;
   }
+
   print(mode.c_str(), counts);
   if (mode == "exit") ::_exit(0);
   return 0;
@@ -442,6 +483,7 @@ int main(int argc, char** argv) {
   std::string mode = "work";
   int64_t launches = 100'000;
   int threads = 1;
+
   for (int i = 1; i < argc; ++i) {
     bool const has_value = i + 1 < argc;
     if (std::strcmp(argv[i], "--launches") == 0 && has_value)
@@ -451,5 +493,6 @@ int main(int argc, char** argv) {
     else
       mode = argv[i];
   }
+
   return run(mode, launches, threads < 1 ? 1 : threads);
 }

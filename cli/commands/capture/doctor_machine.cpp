@@ -15,8 +15,8 @@ constexpr VerdictWords kWords = {"OK", "WARN", "FAIL", "SKIP"};
 
 std::string conclusion(size_t failures, size_t warnings) {
   if (failures > 0) return fmt::format("not ready: {} to fix", failures);
-  return warnings > 0 ? fmt::format("ready, with {} warning{}", warnings, warnings == 1 ? "" : "s")
-                      : std::string("ready");
+  if (warnings == 0) return "ready";
+  return fmt::format("ready, with {} warning{}", warnings, warnings == 1 ? "" : "s");
 }
 
 }  // namespace

@@ -69,11 +69,13 @@ void add_time_options(CLI::App& app, RecordCommand& options) {
   app.add_option("--steps", options.record.steps, "record only steps first:last");
   app.add_option("--range", options.record.range,
                  "record only while the first NVTX range NAME or NAME@DOMAIN is open");
+
   app.add_option("--delay", options.delay,
                  "start this long after the program's first use of CUDA or NVTX, "
                  "such as 30 (seconds) or 500ms");
   app.add_option("--duration", options.duration,
                  "stop after this time, such as 30 (seconds) or 500ms");
+
   app.add_flag("--from-code", options.record.from_code,
                "record only between cudaProfilerStart() and cudaProfilerStop(), or the calls of "
                "tracer/api/capture.h");
@@ -89,10 +91,12 @@ void add_source_options(CLI::App& app, RecordCommand& options) {
   app.add_option("--cuda-buffer-kb", options.record.cuda_buffer_kb,
                  "size of each CUPTI buffer (KiB)")
       ->check(whole_number(tracer::kMinCudaBufferKb, tracer::kMaxCudaBufferKb));
+
   app.add_option("--sample-ms", options.record.sample_ms,
                  "sampling interval of the GPU counters (ms); 0 = do not sample")
       ->check(whole_number(0, tracer::kMaxSampleMs))
       ->default_str("100");
+
   app.add_option("--nccl", options.record.nccl,
                  "what to record of NCCL: "
                  "off, calls (collectives, point-to-point), or network (calls, "

@@ -28,14 +28,17 @@ base::Expected<std::vector<int>> parse_devices(std::string_view text) {
     std::string_view const one = text.substr(0, comma);
     int count = 0;
     auto const [end, error] = std::from_chars(one.data(), one.data() + one.size(), count);
+
     if (error != std::errc() || end != one.data() + one.size() || count < 1 || count > kMostDevices)
       return base::fail("--scale: {}: not a number of devices, write --scale 1,2,4", one);
     if (std::find(devices.begin(), devices.end(), count) != devices.end())
       return base::fail("--scale: {} is there twice, each number of devices is one run", count);
+
     devices.push_back(count);
     more = comma != std::string_view::npos;
     if (more) text.remove_prefix(comma + 1);
   }
+
   return devices;
 }
 
@@ -56,9 +59,9 @@ base::Expected<ScaleSeries> parse_scale(std::vector<std::string> const& argument
 
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string const name = arguments[i].substr(0, arguments[i].find('='));
-    std::optional<std::string>* const target = name == "--scale"    ? &scale
-                                               : name == "--device" ? &device
-                                                                    : nullptr;
+    std::optional<std::string>* target = nullptr;
+    if (name == "--scale") target = &scale;
+    if (name == "--device") target = &device;
     bool const is_output = name == "-o" || name == "--output";
 
     if (name == "--force") {
@@ -117,7 +120,6 @@ base::Expected<int> run_scale(std::string const& workload, ScaleSeries const& se
 
   // All of them first: the last must not be refused after hours of the others. Nothing is removed
   // before its run begins.
-
   for (int const count : series.devices) {
     if (!series.force && std::filesystem::exists(folder_of(count), error) &&
         !std::filesystem::is_empty(folder_of(count), error))

@@ -1,5 +1,5 @@
-// What a late host costs: the launching threads while devices idled, and exposed time that compute
-// would have hidden.
+// Cost of launch-bound time: what the launching threads did while devices idled, and exposed time
+// that compute would have hidden.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -72,8 +72,8 @@ std::string unhidden_block(Page const& page) {
     comm = saturated_sum(comm, device.time.unhidden_comm_ns);
   }
   for (int64_t const ns : causes) all = saturated_sum(all, ns);
-
   if (all <= 0 || exposed <= 0) return {};
+
   Table table("unhidden-table",
               "Exposed communication and copies that compute would have hidden, "
               "by what the host did");

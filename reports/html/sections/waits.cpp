@@ -45,9 +45,9 @@ void add_part(std::vector<BarPart>& parts, BarPart const& more) {
 /// Order: exposed time, descending.
 std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
   std::map<analyzer::DeviceRef, Late> by_ref;
+
   // Rows come with the largest exposed time first, so that the first of a device is what it is late
   // by most.
-
   for (analyzer::WaitStats const& row : analysis.waits) {
     Late& late = by_ref[row.ref];
     late.ref = row.ref;
@@ -156,15 +156,15 @@ std::string waiting_table(Page const& page) {
 std::string late_part(Page const& page) {
   std::vector<Late> late = late_devices(page.analysis);
   std::vector<BarPart> const causes = ordered_causes(late);
-
   if (late.empty()) return empty_note("No device waited for another.");
+
   std::string const sentence = waits_sentence(page.run, page.analysis);
 
   int64_t all = 0;
   for (BarPart const& cause : causes) all = saturated_sum(all, cause.ns);
   std::string const most = bar_key(causes, all, false) + late_table(page, late, 0, kLateDevices);
-  // What costs next to nothing need not be looked at.
 
+  // What costs next to nothing need not be looked at.
   std::string body =
       sentence.empty()
           ? fmt::format("<p>{}</p>\n{}",
@@ -284,8 +284,8 @@ std::string step_waits_table(Page const& page, analyzer::StepWaitMatrix const& m
 
 std::string step_waits_block(Page const& page) {
   analyzer::StepWaitMatrix const matrix = analyzer::step_wait_matrix(page.analysis);
-
   if (matrix.rows.empty()) return {};
+
   std::string body = chart("wait-map", "Waiting of each device in each step",
                            "Time of a step in which the device waits in a collective for others "
                            "and does not compute; for many steps the mean of neighbours. "
@@ -322,8 +322,8 @@ std::string waiting_section(Page const& page) {
   }
 
   std::string body = late_part(page);
-  std::string const title = page.summary.has_steps ? "Who waits, a step" : "Who waits, whole run";
 
+  std::string const title = page.summary.has_steps ? "Who waits, a step" : "Who waits, whole run";
   body += chart("waits", title,
                 "Sum over the collectives of (own duration − transfer), hidden by compute or not, "
                 "for the devices that wait longest. "

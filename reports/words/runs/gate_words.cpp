@@ -387,8 +387,8 @@ std::string level_change_text(analyzer::HistoryStats const& history,
 
   std::string const &before = history.points[change.at - 1].device,
                     &after = history.points[change.at].device;
-
   if (before == after) return text;
+
   return fmt::format("{} From there on it ran on another machine: {}, before {}.", text,
                      shown(after, kMostLabelBytes), shown(before, kMostLabelBytes));
 }

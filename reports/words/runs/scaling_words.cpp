@@ -113,70 +113,6 @@ LostTime const& loss_from_first(ScalingSeries const& series, size_t point) {
                        [&](LostTime const& loss) { return loss.from == 0 && loss.to == point; });
 }
 
-std::string runs_left_out(ScalingPoint const& point) {
-  std::vector<std::string> parts;
-  if (point.warmup_steps > 0) parts.push_back(tr("{} of warm-up", point.warmup_steps));
-  if (point.slow_start_steps > 0) parts.push_back(tr("{} of a slow start", point.slow_start_steps));
-  if (point.outlier_steps > 0) parts.push_back(counted(point.outlier_steps, "outlier"));
-  if (point.incomplete_steps > 0)
-    parts.push_back(tr("{} not steady on all devices", point.incomplete_steps));
-  std::string text;
-  for (std::string const& each : parts) text.append(text.empty() ? "" : tr(", ")) += each;
-  return text;
-}
-
-std::string caveat_sentence(analyzer::SeriesCaveatStats const& facts) {
-  std::string const devices = devices_text(facts.devices);
-
-  switch (facts.caveat) {
-    case SeriesCaveat::kOneRun:
-      return tr(
-          "One run of {}: its error bars show how far steps vary, not how far runs vary. "
-          "Give several runs of each number of devices to measure that.",
-          devices);
-    case SeriesCaveat::kOneStep:
-      return tr("A single step of {}: no error bars there. Record more steps.", devices);
-    case SeriesCaveat::kDrift:
-      return tr(
-          "The step time drifts within the run of {}, "
-          "so its steps do not show how far it varies. "
-          "Record for longer, or record several runs.",
-          devices);
-    case SeriesCaveat::kKernelNames:
-      return tr(
-          "Less than half of the kernel time of {} is in kernels that also run on the fewest "
-          "devices: another program, or other kernels for other sizes? "
-          "Single kernels can hardly be compared.",
-          devices);
-    case SeriesCaveat::kMissingRanks:
-      return tr(
-          "Ranks are missing in a run of {}: "
-          "they count as devices, but no number includes their times.",
-          devices);
-    case SeriesCaveat::kUnusedDevices:
-      return tr("A run of {} has more devices, without steps: they are not counted.", devices);
-    case SeriesCaveat::kTraceIntegrity:
-      return tr(
-          "A recording of {} lost events (stepscope doctor RUN reports which): "
-          "its parts may be wrong.",
-          devices);
-    case SeriesCaveat::kSuperlinear:
-      return tr(
-          "{} do more than ideal: "
-          "either their share of the work fits caches better, "
-          "or something slowed the runs on the fewest devices. "
-          "Record the latter again before you trust efficiencies.",
-          devices);
-    case SeriesCaveat::kOutliers:
-      return tr(
-          "All numbers are of steady steps. "
-          "The steps of {} that were left out (outliers, "
-          "a slow start) make its average step longer by 2 % or more.",
-          devices);
-  }
-  return {};
-}
-
 /// What holds, and which factors fell all the same.
 std::string unbroken_text(ScalingSeries const& series) {
   analyzer::ScalingFactors const &first = series.points.front().factors,
@@ -195,14 +131,6 @@ std::string unbroken_text(ScalingSeries const& series) {
             fell.empty() ? "" : tr(" But {}, which other factors make up for.", fell));
 }
 
-std::string too_few_text(ScalingSeries const& series) {
-  std::string text;
-  for (analyzer::ScalingModel const model : series.fits.too_few)
-    text += std::string(text.empty() ? "" : tr(", ")) +
-            tr("{} needs {}", model_label(model), analyzer::fewest_sizes(model));
-  return text;
-}
-
 }  // namespace
 
 std::string devices_text(uint64_t devices) { return counted(devices, "device"); }
@@ -210,12 +138,10 @@ std::string devices_text(uint64_t devices) { return counted(devices, "device"); 
 std::string devices_text(std::vector<uint64_t> const& devices) {
   if (devices.size() == 1) return devices_text(devices.front());
   std::string text;
-  for (size_t i = 0; i < devices.size(); ++i)
-    text += fmt::format("{}{}",
-                        i == 0                    ? ""
-                        : i + 1 == devices.size() ? tr(" and ")
-                                                  : ", ",
-                        base::format_count(devices[i]));
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (i > 0) text += i + 1 == devices.size() ? tr(" and ") : ", ";
+    text += base::format_count(devices[i]);
+  }
   return tr("{} devices", text);
 }
 
@@ -322,14 +248,14 @@ std::string cost_term_text(analyzer::CostTerm const& term) {
   return text;
 }
 
-std::string pay_off_number(ScalingLimit const& pays_to) {
+std::string scaling_limit_number(ScalingLimit const& pays_to) {
   return fmt::format("{}{}", pays_to.is_open ? "≥ " : "", base::format_count(pays_to.devices));
 }
 
-std::string pay_off_interval(ScalingFit const& fit) {
+std::string scaling_limit_interval(ScalingFit const& fit) {
   if (!fit.pays_to_low || !fit.pays_to_high) return "–";
-  std::string const low = pay_off_number(*fit.pays_to_low),
-                    high = pay_off_number(*fit.pays_to_high);
+  std::string const low = scaling_limit_number(*fit.pays_to_low),
+                    high = scaling_limit_number(*fit.pays_to_high);
   return low == high ? low : fmt::format("{} … {}", low, high);
 }
 
@@ -438,8 +364,8 @@ std::string scaling_pay_off_text(ScalingSeries const& series) {
 
   if (best.pays_to_low && best.pays_to_high &&
       !(best.pays_to_low->is_open && best.pays_to_high->is_open))
-    text += tr(" (95 % interval {} to {})", pay_off_number(*best.pays_to_low),
-               pay_off_number(*best.pays_to_high));
+    text += tr(" (95 % interval {} to {})", scaling_limit_number(*best.pays_to_low),
+               scaling_limit_number(*best.pays_to_high));
 
   text += tr(": a doubling gives at least {} times the throughput, according to {}",
              analyzer::kLeastDoublingGain, model_label(best.model));
@@ -475,38 +401,6 @@ std::string scaling_headline(ScalingSeries const& series) {
             devices_text(last.devices), plain_number(last.speedup.value),
             devices_text(first.devices), share_text(last.efficiency.value), interval,
             scaling_break_text(series));
-}
-
-std::vector<std::string> scaling_differences(ScalingSeries const& series) {
-  std::vector<std::string> lines;
-  for (auto const& caveat : series.caveats)
-    if (caveat.caveat == SeriesCaveat::kKernelNames) lines.push_back(caveat_sentence(caveat));
-  for (analyzer::PointDifference const& each : series.differences)
-    lines.push_back(fmt::format("{}: {}", devices_text(series.points[each.point].devices),
-                                difference_text(each.difference)));
-  return lines;
-}
-
-std::vector<std::string> scaling_notes(ScalingSeries const& series) {
-  std::vector<std::string> notes;
-  for (auto const& caveat : series.caveats)
-    if (caveat.caveat != SeriesCaveat::kKernelNames) notes.push_back(caveat_sentence(caveat));
-
-  if (series.points.front().devices > 1)
-    notes.push_back(tr("No run of one device: speed-up and efficiency are against {}.",
-                       devices_text(series.points.front().devices)));
-  if (!series.fits.too_few.empty())
-    notes.push_back(tr("Not fitted, too few different numbers of devices: {}; there are {}.",
-                       too_few_text(series), series.points.size()));
-
-  std::string left_out;
-  for (ScalingPoint const& point : series.points)
-    if (std::string const of_point = runs_left_out(point); !of_point.empty())
-      left_out += std::string(left_out.empty() ? "" : tr("; ")) +
-                  tr("{} on {}", of_point, devices_text(point.devices));
-  if (!left_out.empty()) notes.push_back(tr("Steps left out: {}.", left_out));
-
-  return notes;
 }
 
 std::string scaling_refusal(ScalingSeries const& series) {

@@ -60,8 +60,8 @@ std::string cost_term_text(analyzer::CostTerm const& term);
 /// What the fit's coefficients say, in a sentence.
 std::string fit_text(analyzer::ScalingFit const& fit);
 /// "16", "≥ 64".
-std::string pay_off_number(analyzer::ScalingLimit const& pays_to);
+std::string scaling_limit_number(analyzer::ScalingLimit const& pays_to);
 /// "12 … ≥ 64", by the 95 % interval; "–" where there is none.
-std::string pay_off_interval(analyzer::ScalingFit const& fit);
+std::string scaling_limit_interval(analyzer::ScalingFit const& fit);
 
 }  // namespace stepscope::reports

@@ -1,6 +1,6 @@
 // Which conclusions faults weaken: each fault is told with its share, and nothing of a recording
 // that has none.
-#include "reports/words/trust.h"
+#include "reports/words/trace_integrity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 namespace stepscope::reports {
 
 /// Words of a trace-quality finding. Never empty.
-FindingWords quality_words(analyzer::Analysis const& analysis, analyzer::Finding const& finding);
+FindingWords trace_integrity_words(analyzer::Analysis const& analysis,
+                                   analyzer::Finding const& finding);
 
 }  // namespace stepscope::reports

@@ -1,4 +1,4 @@
-#include "cli/analyzed_run.h"
+#include "cli/analyze_and_warn.h"
 
 #include <algorithm>
 #include <set>
@@ -39,10 +39,12 @@ base::Expected<void> check_steps(AnalyzedRun const& analyzed,
     warn_of_missing_steps(*options.steps, *kept);
     return {};
   }
+
   analyzer::AnalyzeOptions all = options;
   all.steps.reset();
   auto const whole = read_again(all);
   if (!whole) return base::fail_with(whole);
+
   auto const there = step_range(whole->analysis);
   if (!there)
     return base::fail("--steps {}:{}: the run has no steps, analyze it without --steps", first,
@@ -59,6 +61,7 @@ base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& pat
   base::keep_freed_memory();
   auto analyzed = run_loading::analyze_files(paths, options, reading, is_one_run);
   if (!analyzed) return analyzed;
+
   if (auto const good = check_rank(analyzed->run, options.rank); !good)
     return base::fail_with(good);
   auto const read_again = [&](analyzer::AnalyzeOptions const& all) {
@@ -66,9 +69,10 @@ base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& pat
   };
   if (auto const good = check_steps(*analyzed, options, read_again); !good)
     return base::fail_with(good);
+
   Warnings warnings;
-  warnings.say(analyzed->run.notes);
-  say_notes_of_ranks(analyzed->run, warnings);
+  warnings.print(analyzed->run.notes);
+  print_notes_of_ranks(analyzed->run, warnings);
   return analyzed;
 }
 

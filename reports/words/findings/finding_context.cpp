@@ -1,4 +1,4 @@
-#include "reports/words/finding_context.h"
+#include "reports/words/findings/finding_context.h"
 
 #include "trace/base/format.h"
 
@@ -13,10 +13,13 @@ std::string cost_of(FindingContext const& seen) {
 }
 
 std::string loss_of(FindingContext const& seen) {
-  std::string const cost = cost_of(seen);
-  return !cost.empty()          ? cost
-         : seen.metric("share") ? tr("{} of its time", seen.text("share"))
-                                : "";
+  if (std::string const cost = cost_of(seen); !cost.empty()) return cost;
+  return seen.metric("share") ? tr("{} of its time", seen.text("share")) : "";
+}
+
+std::string describe_cost(FindingContext const& seen) {
+  std::string const cost = loss_of(seen);
+  return cost.empty() ? "" : tr(" {} loses {}.", with_capital(seen.where()), cost);
 }
 
 std::string with_capital(std::string text) {

@@ -1,4 +1,4 @@
-#include "reports/words/advice.h"
+#include "reports/words/findings/advice.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // What the findings about device memory say of their numbers.
 #pragma once
 
-#include "reports/words/finding_context.h"
+#include "reports/words/findings/finding_context.h"
 
 namespace stepscope::reports {
 

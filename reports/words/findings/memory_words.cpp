@@ -1,4 +1,4 @@
-#include "reports/words/memory_words.h"
+#include "reports/words/findings/memory_words.h"
 
 #include "trace/base/format.h"
 

@@ -54,6 +54,9 @@ std::string cost_of(FindingContext const& seen);
 /// The same; without a cost the share of the time, without either nothing.
 std::string loss_of(FindingContext const& seen);
 
+/// " Rank 3 loses 21.3 ms a step." Empty without a loss.
+std::string describe_cost(FindingContext const& seen);
+
 /// In English alone: other languages have no capitals, or put other words first.
 std::string with_capital(std::string text);
 

@@ -1,4 +1,4 @@
-#include "reports/words/trust.h"
+#include "reports/words/trace_integrity.h"
 
 #include <algorithm>
 #include <array>
