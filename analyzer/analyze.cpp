@@ -45,6 +45,7 @@ void keep_chosen(std::vector<CollectiveStats>& collectives,
     return at != devices.end() && at->ref == participant.ref &&
            at->window.begin <= participant.when.begin && participant.when.begin < at->window.end;
   };
+
   std::erase_if(collectives, [&](CollectiveStats const& collective) {
     return std::none_of(collective.participants.begin(), collective.participants.end(), is_chosen);
   });
@@ -89,6 +90,7 @@ bool has_launches(std::vector<DeviceOps> const& devices) {
         std::any_of(tracks.begin(), tracks.end(), [&](model::Track const& track) {
           return track.kind == model::TrackKind::kThread && track.device == device.ref.device;
         });
+
     return marks_steps || std::any_of(device.ops.begin(), device.ops.end(),
                                       [&](uint32_t row) { return rows.link(row).valid(); });
   });

@@ -13,7 +13,7 @@ endforeach()
 
 # For programs that are to be traced: with -I include/stepscope they include the annotations as in the repository. They need the
 # NVTX headers and nothing else.
-install(FILES tracer/api/annotate.h tracer/api/device_events.h DESTINATION include/stepscope/tracer/api COMPONENT api)
+install(FILES tracer/api/annotate.h tracer/api/device_events.h tracer/api/device_payloads.h tracer/api/device_schemas.h DESTINATION include/stepscope/tracer/api COMPONENT api)
 # The pages lie as in the repository, so that their links work.
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/stepscope COMPONENT docs)
 install(DIRECTORY docs/guide docs/reference docs/design DESTINATION share/doc/stepscope/docs COMPONENT docs)

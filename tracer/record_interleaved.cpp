@@ -280,17 +280,20 @@ Expected<void> check_turns(RecordOptions const& options, InterleavedProgram cons
     return fail(
         "--in-turn: name both programs after --, with : between them: -- python3 old.py : python3 "
         "new.py");
+
   auto const whole = [](std::string const& path) {
     return std::filesystem::absolute(path + "/").lexically_normal();
   };
   if (whole(first.output) == whole(second.output))
     return fail("--in-turn {}: each program has a run of its own, name another folder",
                 second.output);
+
   if (!options.steps.empty() || !options.range.empty() || options.delay_ns || options.duration_ns ||
       options.from_code)
     return fail("--in-turn records all steps: leave out what says where recording begins and ends");
   if (rank_from_environment())
     return fail("--in-turn records programs of one process, not the ranks of a job");
+
   return check_options(options);
 }
 
@@ -303,6 +306,7 @@ Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_step
   if (auto const good = check_turns(options, first, second); !good) return base::fail_with(good);
   auto const library = find_library(options);
   if (!library) return base::fail_with(library);
+
   std::array<RecordOptions, 2> own = {options, options};
   std::array<bool, 2> made{};
   std::array<Side, 2> sides;
@@ -310,9 +314,11 @@ Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_step
   auto const take_back = [&] {
     for (Side& side : sides) end_at_once(side);
     std::error_code ignored;
+
     for (size_t s = 0; s < 2; ++s)
       if (made[s]) std::filesystem::remove_all(own[s].output, ignored);
   };
+
   for (size_t s = 0; s < 2; ++s) {
     own[s].output = programs[s]->output;
     auto const made_folder = prepare_folder(own[s]);
@@ -329,14 +335,17 @@ Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_step
     if (!exec_error) return base::fail_with(exec_error);
     return explain_exec_error(programs[s]->command[0], *exec_error);
   }
+
   InterleaveKeeper keeper(sides, signals);
   keeper.run();
+
   int exit_code = 0;
   for (size_t s = 0; s < 2; ++s) {
     complete_traces(own[s]);
     print_what_was_recorded(own[s], programs[s]->command[0]);
     if (exit_code == 0) exit_code = exit_code_of(*sides[s].status);
   }
+
   print_what_is_left_out(options);
   print_how_it_went(keeper, turn_steps);
   return exit_code;

@@ -89,12 +89,14 @@ Recorded look_at(RecordOptions const& options) {
     if (entry.path().extension() != base::kTraceSuffix ||
         !is_own_run_file(entry.path().filename().string()))
       continue;
+
     auto const file = file::TraceFile::open(entry.path().string());
     ++recorded.files;
     recorded.bytes += entry.file_size(error);
     recorded.unfinished += static_cast<size_t>(!file || !file->is_finished());
     recorded.without_events += static_cast<size_t>(!file || has_nothing_of_the_program(*file));
   }
+
   return recorded;
 }
 
@@ -112,9 +114,11 @@ std::string why_no_events(Recorded const& recorded, RecordOptions const& options
            (has_nvidia_device() ? ""
                                 : "; CUDA cannot be used on this machine, which has no NVIDIA "
                                   "device (stepscope doctor says more)");
+
   if (recorded.unfinished > 0)
     return "was ended (a signal, an exit without exit handlers) before anything reached its file, "
            "which takes up to a second";
+
   if (!options.steps.empty())
     return fmt::format("reached none of the steps {}, choose others with --steps", options.steps);
   if (!options.range.empty())
@@ -126,6 +130,7 @@ std::string why_no_events(Recorded const& recorded, RecordOptions const& options
   if (options.from_code)
     return "called neither cudaProfilerStart() nor stepscope::api::start_capture(), as --from-code "
            "asks for";
+
   return "used CUDA or NVTX, but no range, mark or operation of the device";
 }
 
@@ -143,6 +148,7 @@ Expected<std::string> find_library(RecordOptions const& options) {
   if (library.empty())
     library =
         fs::read_symlink("/proc/self/exe", error).parent_path() / "../lib/libstepscope-tracer.so";
+
   fs::path const absolute = fs::weakly_canonical(library, error);
   if (!fs::exists(absolute, error))
     return fail(
@@ -152,44 +158,41 @@ Expected<std::string> find_library(RecordOptions const& options) {
   return absolute.string();
 }
 
-std::vector<std::string> traced_environment(
-    RecordOptions const& options, std::string const& library,
-    std::vector<std::pair<std::string, std::string>> const& more) {
-  auto const preload = preload_library(library);
-  std::vector<std::pair<std::string, std::string>> set = {
-      {kInjectionVariables[0], library},
-      {kInjectionVariables[1],
-       preload.value_or(library)},  // which loads the tracer: inject/nvtx_preload.cpp
-      {kOutputVariable, fs::absolute(options.output).lexically_normal().string()},
-      {kReportLossVariable, "1"}};
-  if (!options.nccl.empty()) set.emplace_back(kNcclVariable, options.nccl);
-  if (options.sample_ms >= 0)
-    set.emplace_back(kSampleVariable, fmt::format("{}", options.sample_ms));
-  if (nccl_plugin_of_user().empty()) set.emplace_back(kNcclPluginVariable, library);
+namespace {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+void set_window(RecordOptions const& options, Variables& set) {
   if (!options.steps.empty()) set.emplace_back(kStepsVariable, options.steps);
   if (!options.range.empty()) set.emplace_back(kRangeVariable, options.range);
   if (options.delay_ns) set.emplace_back(kDelayVariable, fmt::format("{}", *options.delay_ns));
   if (options.duration_ns)
     set.emplace_back(kDurationVariable, fmt::format("{}", *options.duration_ns));
   if (options.from_code) set.emplace_back(kFromCodeVariable, "1");
+}
+
+void set_buffers(RecordOptions const& options, Variables& set) {
   if (options.buffer_mb != 0)
     set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
   if (options.cuda_buffer_mb != 0)
     set.emplace_back(kCudaBufferVariable, fmt::format("{}", options.cuda_buffer_mb));
   if (options.cuda_buffer_kb != 0)
     set.emplace_back(kCudaBufferSizeVariable, fmt::format("{}", options.cuda_buffer_kb));
-  if (preload) {
-    set.emplace_back("LD_PRELOAD", preloads(*preload));
-    // Programs built with the address sanitizer refuse to start behind a preloaded library else;
-    // what the user set comes after.
-    char const* const options_of_user = std::getenv("ASAN_OPTIONS");
-    set.emplace_back("ASAN_OPTIONS", std::string("verify_asan_link_order=0") +
-                                         (options_of_user != nullptr ? ":" : "") +
-                                         (options_of_user != nullptr ? options_of_user : ""));
-  }
-  set.insert(set.end(), more.begin(), more.end());
+}
 
-  // What an outer `stepscope record` set for its own run must not leak into this one.
+void set_preload(std::string const& library, Variables& set) {
+  set.emplace_back("LD_PRELOAD", preloads(library));
+  // Programs built with the address sanitizer refuse to start behind a preloaded library else; what
+  // the user set comes after.
+  char const* const options_of_user = std::getenv("ASAN_OPTIONS");
+  set.emplace_back("ASAN_OPTIONS", std::string("verify_asan_link_order=0") +
+                                       (options_of_user != nullptr ? ":" : "") +
+                                       (options_of_user != nullptr ? options_of_user : ""));
+}
+
+/// The environment without what `set` replaces, and without what an outer `stepscope record` set
+/// for its own run: that must not leak into this one.
+std::vector<std::string> inherited_environment(Variables const& set) {
   std::array<std::string, 16> const ours = {
       "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,
       kReportLossVariable,     kStepsVariable,          kRangeVariable,
@@ -197,6 +200,7 @@ std::vector<std::string> traced_environment(
       kBufferVariable,         kCudaBufferVariable,     kCudaBufferSizeVariable,
       kNcclVariable,           kSampleVariable,         kTurnSocketVariable,
       kTurnStepsVariable};
+
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string_view const text = *variable;
@@ -206,6 +210,30 @@ std::vector<std::string> traced_environment(
         std::any_of(set.begin(), set.end(), [&](auto const& one) { return one.first == name; });
     if (!replaced) environment.emplace_back(text);
   }
+  return environment;
+}
+
+}  // namespace
+
+std::vector<std::string> traced_environment(
+    RecordOptions const& options, std::string const& library,
+    std::vector<std::pair<std::string, std::string>> const& more) {
+  auto const preload = preload_library(library);
+  Variables set = {{kInjectionVariables[0], library},
+                   {kInjectionVariables[1],
+                    preload.value_or(library)},  // which loads the tracer: inject/nvtx_preload.cpp
+                   {kOutputVariable, fs::absolute(options.output).lexically_normal().string()},
+                   {kReportLossVariable, "1"}};
+  if (!options.nccl.empty()) set.emplace_back(kNcclVariable, options.nccl);
+  if (options.sample_ms >= 0)
+    set.emplace_back(kSampleVariable, fmt::format("{}", options.sample_ms));
+  if (nccl_plugin_of_user().empty()) set.emplace_back(kNcclPluginVariable, library);
+  set_window(options, set);
+  set_buffers(options, set);
+  if (preload) set_preload(*preload, set);
+  set.insert(set.end(), more.begin(), more.end());
+
+  std::vector<std::string> environment = inherited_environment(set);
   for (auto const& [name, value] : set) environment.push_back(name + "=" + value);
   return environment;
 }
@@ -225,6 +253,7 @@ Expected<void> check_options(RecordOptions const& options) {
   if (!options.steps.empty()) {
     if (auto const steps = parse_steps(options.steps); !steps) return base::fail_with(steps);
   }
+
   int const choices =
       static_cast<int>(!options.steps.empty()) + static_cast<int>(!options.range.empty()) +
       static_cast<int>(options.delay_ns.has_value()) + static_cast<int>(options.from_code);
@@ -232,10 +261,12 @@ Expected<void> check_options(RecordOptions const& options) {
     return fail(
         "--steps, --range, --delay and --from-code: each says where recording begins, give one of "
         "them");
+
   if (!options.nccl.empty()) {
     if (auto const detail = parse_nccl_detail(options.nccl); !detail)
       return base::fail_with(detail);
   }
+
   if (options.buffer_mb > kMaxBufferMb)
     return fail("--buffer-mb {}: more than any machine has, give at most {}", options.buffer_mb,
                 kMaxBufferMb);
@@ -252,9 +283,11 @@ base::Expected<StartedCommand> start_command(std::vector<std::string> const& com
                                              std::function<void()> const& in_child) {
   std::vector<char*> const arguments = as_c_array(command);
   std::vector<char*> const variables = as_c_array(environment);
+
   std::array<int, 2> pipe_ends{};  // closed by a successful exec, else brings its errno
   if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0)
     return fail("{}: cannot be started ({})", command[0], std::strerror(errno));
+
   std::fflush(nullptr);
   StartedCommand started;
   started.child = ::fork();
@@ -265,6 +298,7 @@ base::Expected<StartedCommand> start_command(std::vector<std::string> const& com
     [[maybe_unused]] ssize_t const written = ::write(pipe_ends[1], &reason, sizeof reason);
     ::_exit(kNotFound);
   }
+
   int const fork_error = errno;
   ::close(pipe_ends[1]);
   if (started.child < 0) {
@@ -272,9 +306,11 @@ base::Expected<StartedCommand> start_command(std::vector<std::string> const& com
     return fail("{}: cannot be started ({}), close other programs", command[0],
                 std::strerror(fork_error));
   }
+
   ssize_t got = 0;
   do got = ::read(pipe_ends[0], &started.exec_error, sizeof started.exec_error);
   while (got < 0 && errno == EINTR);
+
   ::close(pipe_ends[0]);
   return started;
 }
@@ -290,6 +326,7 @@ void print_what_is_left_out(RecordOptions const& options) {
                  "stepscope: {}={} was replaced for this program, so that the tool it is of saw "
                  "nothing; unset it\n",
                  variable, base::printable(std::string(library)));
+
   std::string_view const plugin = nccl_plugin_of_user();
   if (plugin.empty() || options.nccl == "off") return;
   fmt::print(stderr,

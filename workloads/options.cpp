@@ -18,10 +18,12 @@ constexpr int64_t kMaxCount = 1'000'000'000;  // no option means more than this 
 void add_data_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--data", o.data,
                  "folder with the data set's files (default: a generated set, cached)");
+
   app.add_option("--loader-threads", o.loader_threads, "threads that prepare batches")
       ->check(CLI::Range(1, 256));
   app.add_option("--prefetch", o.prefetch, "batches staged to the device ahead, 0 = none")
       ->check(CLI::Range(0, 64));
+
   app.add_option("--input-delay-ms", o.input_delay_ms,
                  "pretend a slow store: each batch comes this late, without read-ahead")
       ->check(CLI::Range(0, 60'000));
@@ -29,25 +31,17 @@ void add_data_options(CLI::App& app, TrainOptions& o) {
       "--no-augment", [&o] { o.augment = false; }, "no random distortion of the training images");
 }
 
-void add_training_options(CLI::App& app, TrainOptions& o) {
-  CLI::Range const count(int64_t{1}, kMaxCount);
-  CLI::Range const count_or_zero(int64_t{0}, kMaxCount);
-
-  app.add_option("--device", o.device, "host, host:N, cuda, cuda:I, cuda:I,cuda:J, cuda:all");
-  add_precision(app, o.precision);
-  app.add_option("--batch", o.batch, "samples per device and step")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  app.add_option("--steps", o.steps, "training steps of the whole job")->check(count);
-  app.add_option("--seed", o.seed, "weights, sample order and augmentation follow from it");
-
+void add_learning_rate_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--learning-rate", o.learning_rate, "initial learning rate")
       ->check(within(0.0, 1e6));
   app.add_option("--decay-rate", o.decay_rate, "factor on the learning rate at each decay")
       ->check(within(0.0, 1.0));
   app.add_option("--decay-epochs", o.decay_epochs,
                  "epochs between decays (default: the workload's own)")
-      ->check(count);
+      ->check(CLI::Range(int64_t{1}, kMaxCount));
+}
 
+void add_exchange_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--accumulate", o.accumulate,
                  "batches per device and step whose mean gradient is all-reduced")
       ->check(CLI::Range(1, 1024));
@@ -56,15 +50,22 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_flag_callback(
       "--no-overlap", [&o] { o.overlap = false; },
       "all-reduce after the backward pass instead of during it");
+}
 
+void add_memory_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
   app.add_flag("--memory-growth,!--no-memory-growth", o.memory_growth,
                "take device memory in chunks as it is needed; --no-memory-growth takes all that "
                "the limit allows at once");
+
   add_placement(app, o.log_placement, o.soft_placement);
   app.add_flag("--cuda-graphs", o.graphs,
                "launch forward and backward passes as CUDA graphs (cuda devices only)");
+}
+
+void add_progress_options(CLI::App& app, TrainOptions& o) {
+  CLI::Range const count_or_zero(int64_t{0}, kMaxCount);
 
   app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")
       ->check(count_or_zero);
@@ -73,9 +74,25 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--checkpoint-every", o.checkpoint_every,
                  "steps between checkpoints, 0 = only at the end")
       ->check(count_or_zero);
+
   app.add_option("--check-replicas", o.check_replicas,
                  "steps between comparisons of the devices' weights, 0 = never")
       ->check(count_or_zero);
+}
+
+void add_training_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--device", o.device, "host, host:N, cuda, cuda:I, cuda:I,cuda:J, cuda:all");
+  add_precision(app, o.precision);
+  app.add_option("--batch", o.batch, "samples per device and step")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  app.add_option("--steps", o.steps, "training steps of the whole job")
+      ->check(CLI::Range(int64_t{1}, kMaxCount));
+  app.add_option("--seed", o.seed, "weights, sample order and augmentation follow from it");
+
+  add_learning_rate_options(app, o);
+  add_exchange_options(app, o);
+  add_memory_options(app, o);
+  add_progress_options(app, o);
 
   app.add_option("--resume", o.resume, "checkpoint file to go on from");
   app.add_flag_callback(
@@ -116,6 +133,7 @@ void add_precision(CLI::App& app, Precision& precision) {
       if (name == precision_name(known)) precision = known;
     }
   };
+
   app.add_option_function<std::string>(
          "--precision", set, "precision of products and convolutions (host devices: fp32 only)")
       ->check(CLI::IsMember({"fp32", "tf32", "bf16"}))
@@ -146,6 +164,7 @@ double decayed_learning_rate(TrainOptions const& o, int64_t epoch) {
 base::Expected<bool> parse_arguments(CLI::App& app, std::string const& workload,
                                      std::span<std::string const> arguments) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+
   try {
     app.parse(reversed);
   } catch (CLI::CallForHelp const&) {
@@ -154,6 +173,7 @@ base::Expected<bool> parse_arguments(CLI::App& app, std::string const& workload,
   } catch (CLI::ParseError const& error) {
     return base::fail("run {}: {}, see stepscope run {} --help", workload, error.what(), workload);
   }
+
   return true;
 }
 

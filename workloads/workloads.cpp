@@ -38,6 +38,7 @@ base::Expected<int> run_workload(std::string_view name, std::span<std::string co
             "srun",
             name, launch->size);
       }
+
       auto code = workload.run(arguments);
       if (!code && code.error().unsupported)
         code.error().message += ", or --soft-placement to compute it on the host";
@@ -45,6 +46,7 @@ base::Expected<int> run_workload(std::string_view name, std::span<std::string co
     }
     known += fmt::format("{}{}", known.empty() ? "" : ", ", workload.name);
   }
+
   return base::fail("{}: unknown workload, choose one of: {}", name, known);
 }
 

@@ -83,9 +83,11 @@ uint64_t MemoryTimeline::get(size_t& offset) const {
 
 void MemoryTimeline::read(size_t place, size_t& offset, MemoryPoint& point) const {
   if (place % kBlock == 0) point = {};
+
   unsigned const changed = bytes_[offset++];
   point.time_ns =
       static_cast<int64_t>(static_cast<uint64_t>(point.time_ns) + unfolded(get(offset)));
+
   uint64_t const allocated = unfolded(get(offset));
   point.allocated_bytes += allocated;
   if ((changed >> kReserveBit & 1U) != 0) point.reserved_bytes += unfolded(get(offset));

@@ -116,12 +116,12 @@ inline void note(char const* name, int64_t value) {
 }
 template <class Number, std::enable_if_t<std::is_arithmetic_v<Number>, int> = 0>
 void note(char const* name, Number value) {
+  [[maybe_unused]] decltype(nvtxEventAttributes_t::payload) payload;
+
   if constexpr (std::is_floating_point_v<Number>) {
-    decltype(nvtxEventAttributes_t::payload) payload;
     payload.dValue = static_cast<double>(value);
     detail::mark_number(name, NVTX_PAYLOAD_TYPE_DOUBLE, payload);
   } else if constexpr (std::is_unsigned_v<Number> && sizeof(Number) == sizeof(uint64_t)) {
-    decltype(nvtxEventAttributes_t::payload) payload;
     payload.ullValue = value;
     detail::mark_number(name, NVTX_PAYLOAD_TYPE_UNSIGNED_INT64, payload);
   } else {

@@ -222,10 +222,12 @@ std::string describe_cupti_error(CuptiApi const& api, std::string_view call, CUp
       {CUPTI_ERROR_UNKNOWN,
        "the CUDA driver does not work in this process: look at what nvidia-smi says"},
   }};
+
   char const* name = nullptr;
   if (api.get_result_string(result, &name) != CUPTI_SUCCESS || name == nullptr)
     name = "unknown error";
   std::string text = fmt::format("{} failed with {} ({})", call, name, static_cast<int>(result));
+
   for (auto const& [error, advice] : kWhatToDo)
     if (error == result) text.append(", ").append(advice);
   return text;

@@ -327,9 +327,11 @@ void CuptiSource::fetch(bool all) {
 void CuptiSource::snapshot() {
   if (exit_flush_ == ExitFlush::kAsked) return fetch(true);
   if (!is_live() || !has_control_) return;
+
   pool_.prepare();
   if (clock_)
     if (auto const sample = control_->sample_clock()) clock_->add(*sample);
+
   int64_t const now = monotonic_ns();
   if (now - last_fetch_ns_ < kFetchPeriodNs) return;
   last_fetch_ns_ = now;
@@ -365,9 +367,11 @@ void CuptiSource::drain(TraceStore& store, ClockFit const& clock) {
     if (!has_control_ || !knows_clock()) return;
     make_decoder(clock);
   }
+
   name_streams(store);
   clock_->set_now(clock.monotonic_to_trace_ns(monotonic_ns()));
   decode_completed(store);
+
   if (!std::exchange(round_is_over_, false)) return;
   decoder_->end_round(*clock_, store);
   if (decoder_->window_has_ended()) ++rounds_after_window_;
@@ -382,13 +386,16 @@ void CuptiSource::note_end_of_window() {
 
 void CuptiSource::decode_completed(TraceStore& store) {
   if (exit_flush_ == ExitFlush::kDone) return;  // what came later is not read: CUPTI may be gone
+
   auto fetched = exit_flush_.load();
   auto const completed = pool_.take_completed();
   note_end_of_window();
+
   for (std::span<uint8_t> const records : completed) {
     decoder_->decode(records, *clock_, store);
     pool_.give_back(records);
   }
+
   if (fetched == ExitFlush::kFetched)
     exit_flush_.compare_exchange_strong(fetched, ExitFlush::kDone);
 }
@@ -446,14 +453,17 @@ uint64_t CuptiSource::dropped() const {
 void CuptiSource::program_exits() {
   if (is_live()) exit_flush_ = ExitFlush::kAsked;  // first: who sees the next sees this
   exiting_ = true;
+
   auto wanted = TakeDown::kWanted;
   take_down_.compare_exchange_strong(wanted, TakeDown::kNo);
+
   auto const is_over = [this] {
     bool const is_emptied = exit_flush_ == ExitFlush::kNo || exit_flush_ == ExitFlush::kDone;
     bool const writer_is_done = released_ || has_finished_ || (is_emptied && !capture_is_over_);
     return writer_is_done && take_down_ != TakeDown::kUnderWay && requests_ == 0;
   };
   wait_until(is_over, exit_timeout_ns_);
+
   auto asked = ExitFlush::kAsked;
   exit_flush_.compare_exchange_strong(asked, ExitFlush::kDone);  // the driver may go now
 }

@@ -157,6 +157,7 @@ class Decoder {
                               TraceStore& store);
   bool apply_payload(Thread const* thread, Record const& record, Meaning& meaning,
                      TraceStore& store);
+  static bool is_stream_event(model::EventKind kind);
   static bool apply_annotation(Record const& record, Meaning& meaning);
   void apply_attributes(Record const& record, Meaning& meaning);
   bool describe_device(Record const& record, TraceStore& store);

@@ -41,6 +41,7 @@ size_t InstalledCallbacks::uninstall() {
     std::lock_guard const lock(mutex_);
     work.installed = std::exchange(installed_, {});
   }
+
   auto const empty_slots = [](dl_phdr_info* object, size_t, void* argument) {
     auto& self = *static_cast<Work*>(argument);
     for (auto const& [slot, callback] : self.installed) {
@@ -50,6 +51,7 @@ size_t InstalledCallbacks::uninstall() {
     }
     return 0;
   };
+
   ::dl_iterate_phdr(empty_slots, &work);
   return work.emptied;
 }

@@ -92,12 +92,14 @@ void NvtxSource::take_attached() {
   size_t count = 0;
   for (ThreadRecorder const* one = recorder; one != nullptr; one = one->attached_before) ++count;
   drained_.reserve(known + count);
+
   for (; recorder != nullptr; recorder = recorder->attached_before) {
     drained_.emplace_back();
     drained_.back().recorder.reset(recorder);
     drained_.back().comm_name = recorder->first_name.data();
     decoder_.describe_thread(recorder->number(), recorder->thread_id());
   }
+
   std::reverse(drained_.begin() + static_cast<ptrdiff_t>(known), drained_.end());
 }
 
@@ -116,6 +118,7 @@ void NvtxSource::drain_ring(Drained& drained, TraceStore& store, ClockFit const&
   Ring& ring = drained.recorder->ring();
   uint64_t position = ring.tail();
   if (position == drained.until) return;
+
   while (position < drained.until) {
     size_t const words = std::min(drained.until - position, ring.words_to_end(position));
     position +=
@@ -161,8 +164,10 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
   ThreadRecorder const& recorder = *drained.recorder;
   uint64_t const dropped = recorder.dropped();
   if (dropped == 0 && !decoder_.has_track(recorder.number())) return;
+
   model::TrackId const id = decoder_.thread_track(recorder.number(), store);
   model::Track track = store.track(id);
+
   std::string const comm = drained.closing
                                ? recorder.final_name()
                                : store.system_name(recorder.thread_id(), drained.comm_name);
@@ -170,11 +175,13 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
   auto const given = registry_.thread_name(recorder.thread_id());
   std::string const& name = given ? *given : drained.comm_name;
   if ((name.empty() || name == track.name) && dropped == drained.described_dropped) return;
+
   if (!name.empty()) track.name = name;
   // The system gives numbers of threads again: the track may have been that of an earlier one, too.
   uint64_t const fresh = dropped - std::exchange(drained.described_dropped, dropped);
   track.dropped += fresh;
   dropped_on_tracks_ += fresh;
+
   store.set_track(id, std::move(track));
 }
 

@@ -26,9 +26,11 @@ bool Arena::grow(uint64_t bytes) {
   if (round_up(bytes, kPage) > capacity_ - reserved_) return false;
   uint64_t const size =
       std::min(round_up(bytes, kSegmentUnit), (capacity_ - reserved_) / kPage * kPage);
+
   void* const data = system_->reserve(size);
   refused_ = data == nullptr;
   if (refused_) return false;
+
   auto const address = reinterpret_cast<Address>(data);
   segments_.emplace(address, size);
   reserved_ += size;
@@ -45,6 +47,7 @@ void Arena::drop_free_segments() {
       ++segment;
       continue;
     }
+
     system_->give_back(reinterpret_cast<void*>(segment->first), segment->second);
     reserved_ -= segment->second;
     free_by_size_.erase({block->second, block->first});

@@ -76,6 +76,7 @@ Expected<OpenGpusFunction> load_cuda_module(std::string const& path) {
 
 Expected<DeviceGroup> open_cuda_devices(std::string_view arguments, DeviceOptions const& options) {
   auto const gpus = parse_gpus(arguments);
+
   Expected<OpenGpusFunction> open = nullptr;
   Expected<void> ready;
   if (!gpus) {
@@ -83,9 +84,11 @@ Expected<DeviceGroup> open_cuda_devices(std::string_view arguments, DeviceOption
   } else if (open = load_cuda_module(cuda_module_path()); !open) {
     ready = base::fail_with(open);
   }
+
   // Inside, the processes talk to each other: all go there, or none.
   if (options.processes != nullptr) ready = options.processes->agree(ready);
   if (!ready) return base::fail_with(ready);
+
   Expected<DeviceGroup> result;
   (*open)({*gpus, !arguments.empty()}, options, result);
   return result;

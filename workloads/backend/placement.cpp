@@ -17,6 +17,7 @@ class HostArrays {
   static Expected<HostArrays> create(Device& device, Device& host, std::string_view layer,
                                      std::initializer_list<int64_t> floats) {
     HostArrays arrays(device, host, layer);
+
     for (int64_t const count : floats) {
       auto made = host.allocate(static_cast<size_t>(count) * sizeof(float),
                                 MemoryPurpose::kWorkspace, layer);
@@ -24,6 +25,7 @@ class HostArrays {
       arrays.pins_.push_back(device.pin(made->data(), made->bytes()));
       arrays.buffers_.push_back(std::move(*made));
     }
+
     return arrays;
   }
 
@@ -268,9 +270,11 @@ class PlacedDevice final : public ForwardingDevice {
       if (options_.log != nullptr) fmt::print(options_.log, "placement: {} on {}\n", layer, name());
       return made;
     }
+
     if (!options_.soft || !made.error().unsupported) return made;
     auto const host = hosts_->for_device(index());
     if (!host) return base::fail_with(host);
+
     // Even without a log: the layer is slower there, and in float32.
     fmt::print(options_.log == nullptr ? stderr : options_.log,
                "placement: {} on {}, which {} lacks: {}\n", layer, (*host)->name(), name(),

@@ -89,11 +89,13 @@ struct LayerNormForward {
     float const* const from = x + row * width;
     float* const to = y + row * width;
     float const *const by = scale, *const plus = shift;
+
     auto const elements = static_cast<float>(width);
     float const mean = lanes.sum(width, [=](int64_t c) { return from[c]; }) / elements;
     float const variance =
         lanes.sum(width, [=](int64_t c) { return (from[c] - mean) * (from[c] - mean); }) / elements;
     float const inverse = 1.0F / std::sqrt(variance + epsilon);
+
     lanes.each(width, [=](int64_t c) { to[c] = (from[c] - mean) * inverse * by[c] + plus[c]; });
     if (lanes.first()) {
       statistics[2 * row] = mean;
@@ -115,11 +117,13 @@ struct LayerNormBackward {
     float const *const from = x + row * width, *const d = dy + row * width, *const by = scale;
     float* const to = dx + row * width;
     float const mean = statistics[2 * row], inverse = statistics[2 * row + 1];
+
     float const share = 1.0F / static_cast<float>(width);
     float const along_one = lanes.sum(width, [=](int64_t c) { return d[c] * by[c]; }) * share;
     float const along_x = lanes.sum(width, [=](int64_t c) {
       return d[c] * by[c] * (from[c] - mean);
     }) * inverse * share;
+
     lanes.each(width, [=](int64_t c) {
       to[c] += inverse * (d[c] * by[c] - along_one - (from[c] - mean) * inverse * along_x);
     });
@@ -139,10 +143,12 @@ struct LayerNormParameterGradient {
   STEPSCOPE_BOTH void operator()(Lanes const& lanes, int64_t column) const {
     float const *const from = x + column, *const d = dy + column, *const of_row = statistics;
     int64_t const stride = columns;
+
     float const scale = lanes.sum(width, [=](int64_t i) {
       return d[i * stride] * (from[i * stride] - of_row[2 * i]) * of_row[2 * i + 1];
     });
     float const shift = lanes.sum(width, [=](int64_t i) { return d[i * stride]; });
+
     if (lanes.first()) {
       d_scale[column] = scale;
       d_shift[column] = shift;

@@ -22,6 +22,7 @@ std::string variable(char const* name) {
 /// system.
 std::vector<std::string> python_prefixes() {
   std::vector<std::string> prefixes = {variable("VIRTUAL_ENV"), variable("CONDA_PREFIX")};
+
   std::istringstream folders(variable("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
     std::error_code error;
@@ -29,8 +30,10 @@ std::vector<std::string> python_prefixes() {
     prefixes.push_back(std::filesystem::path(folder).parent_path().string());
     break;
   }
+
   if (std::string const home = variable("HOME"); !home.empty())
     prefixes.push_back(home + "/.local");
+
   prefixes.insert(prefixes.end(), {"/usr/local", "/usr"});
   std::erase(prefixes, "");
   return prefixes;
@@ -55,24 +58,28 @@ std::string path_of(void* handle, std::string const& asked_for) {
 
 std::vector<std::string> library_candidates(std::string const& soname) {
   std::vector<std::string> paths = {soname};
+
   for (std::string const& toolkit :
        {variable("CUDA_PATH"), variable("CUDA_HOME"), std::string("/usr/local/cuda")}) {
     if (toolkit.empty()) continue;
     for (char const* const folder : {"/lib64/", "/targets/x86_64-linux/lib/"})
       add_matches(toolkit + folder + soname, paths);
   }
+
   for (std::string const& prefix : python_prefixes()) {
     for (char const* const packages : {"site-packages", "dist-packages"}) {
       add_matches(fmt::format("{}/lib/python3*/{}/nvidia/*/lib/{}", prefix, packages, soname),
                   paths);
     }
   }
+
   return paths;
 }
 
 base::Expected<VendorLibrary> VendorLibrary::open(std::span<char const* const> sonames,
                                                   char const* purpose, char const* advice) {
   std::string reasons;
+
   for (char const* const soname : sonames) {
     for (std::string const& path : library_candidates(soname)) {
       if (void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
@@ -82,6 +89,7 @@ base::Expected<VendorLibrary> VendorLibrary::open(std::span<char const* const> s
           fmt::format("{}{}", reasons.empty() ? "" : "; ", reason != nullptr ? reason : path);
     }
   }
+
   return base::fail(
       "cuda: {} was not found in the loader's folders, a CUDA toolkit or Python's nvidia packages "
       "({}); {}: {}",

@@ -30,11 +30,13 @@ void standardise(CropSpan out) {
     sum += static_cast<double>(value);
     squares += static_cast<double>(value) * static_cast<double>(value);
   }
+
   double const mean = sum / kCropFloats;
   double const deviation = std::sqrt(std::max(0.0, squares / kCropFloats - mean * mean));
   // The floor keeps a flat image finite; it is TensorFlow's per_image_standardization.
   auto const scale = static_cast<float>(
       1.0 / std::max(deviation, 1.0 / std::sqrt(static_cast<double>(kCropFloats))));
+
   for (float& value : out) value = (value - static_cast<float>(mean)) * scale;
 }
 
@@ -47,12 +49,15 @@ void augment_image(std::span<uint8_t const, kCifarPixels> pixels, Random random,
   bool const flip = random.below(2) == 1;
   float const brightness = random.uniform(-kMaxBrightness, kMaxBrightness);
   float const contrast = random.uniform(kLowContrast, kHighContrast);
+
   crop(pixels, top, left, flip, out);
+
   std::array<float, 3> mean = {};
   for (size_t i = 0; i < kCropFloats; ++i) mean[i % 3] += out[i];
   for (float& value : mean) value = value / (kCropSide * kCropSide) + brightness;
   for (size_t i = 0; i < kCropFloats; ++i)
     out[i] = (out[i] + brightness - mean[i % 3]) * contrast + mean[i % 3];
+
   standardise(out);
 }
 

@@ -48,12 +48,14 @@ base::Expected<CifarDataSet> read_cifar_folder(std::string const& folder) {
   fs::path const inner =
       fs::path(folder) / "cifar-10-batches-bin";  // as the official archive unpacks
   fs::path const base = fs::exists(inner / kCifarTestFile, ignored) ? inner : fs::path(folder);
+
   CifarDataSet data;
   for (std::string const& name : cifar_train_files()) {
     if (auto read = read_cifar_file(base / name, data.train); !read) return base::fail_with(read);
   }
   if (auto read = read_cifar_file(base / kCifarTestFile, data.test); !read)
     return base::fail_with(read);
+
   return data;
 }
 

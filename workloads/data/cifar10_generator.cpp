@@ -83,6 +83,7 @@ base::Expected<void> write_generated_cifar(std::string const& folder, GeneratorS
     return base::fail(
         "{}: cannot make the folder ({}), choose another with --data or XDG_CACHE_HOME", folder,
         error.message());
+
   CifarImages const train = generate_cifar(size.train, 0);
   size_t const bytes = train.records.size() / 5;
   size_t file = 0;
@@ -90,6 +91,7 @@ base::Expected<void> write_generated_cifar(std::string const& folder, GeneratorS
     auto const part = std::span(train.records).subspan(file++ * bytes, bytes);
     if (auto written = write_records(fs::path(folder) / name, part); !written) return written;
   }
+
   // The test file comes last: a folder that has it is complete.
   return write_records(fs::path(folder) / kCifarTestFile, generate_cifar(size.test, 1).records);
 }
@@ -99,11 +101,13 @@ base::Expected<std::string> generated_cifar_folder(GeneratorSize size) {
       cache_folder() / fmt::format("cifar10-generated-v{}-{}-{}", kVersion, size.train, size.test);
   std::error_code ignored;
   if (fs::exists(folder / kCifarTestFile, ignored)) return folder.string();
+
   CacheLock const lock(folder);
   if (!fs::exists(folder / kCifarTestFile, ignored)) {
     if (auto written = write_generated_cifar(folder, size); !written)
       return base::fail_with(written);
   }
+
   return folder.string();
 }
 

@@ -33,9 +33,11 @@ InputPipeline::InputPipeline(Samples const& samples, InputSettings const& settin
     : samples_(samples), settings_(settings) {
   STEPSCOPE_CHECK(samples.size() > 0 && settings.devices > 0 && settings.batch > 0 &&
                   settings.depth > 0 && settings.threads > 0);
+
   if (settings_.all_devices == 0) settings_.all_devices = settings_.devices;
   // A slow store serves all devices at the same time, whatever the number of threads that prepare.
   if (settings_.delay_ms > 0) settings_.threads = std::max(settings_.threads, settings_.devices);
+
   lanes_.resize(static_cast<size_t>(settings_.devices));
   for (Lane& lane : lanes_) {
     lane.asked = lane.taken = lane.released = settings_.first_step;
@@ -45,6 +47,7 @@ InputPipeline::InputPipeline(Samples const& samples, InputSettings const& settin
       slot.labels.resize(static_cast<size_t>(settings_.batch) * samples.label_bytes());
     }
   }
+
   for (int64_t i = 0; i < settings_.threads; ++i) threads_.emplace_back([this, i] { run(i); });
 }
 
@@ -71,10 +74,13 @@ HostBatch InputPipeline::next(int64_t device) {
   Lane& lane = lanes_[static_cast<size_t>(device)];
   int64_t const step = lane.taken;
   STEPSCOPE_CHECK(step < settings_.end_step && step - lane.released < settings_.depth);
+
   lane.asked = step + 1;
   if (settings_.delay_ms > 0) loaders_.notify_all();
+
   Slot const& slot = lane.slots[static_cast<size_t>(step % settings_.depth)];
   consumers_.wait(lock, [&] { return slot.ready_step == step; });
+
   lane.taken = step + 1;
   return {slot.inputs.data(), slot.labels.data()};
 }
@@ -130,9 +136,11 @@ void InputPipeline::prepare(int64_t step, int64_t device, Slot& slot) {
   auto const count = static_cast<int64_t>(samples_.size());
   int64_t const first =
       (step * settings_.all_devices + settings_.first_device + device) * settings_.batch;
+
   for (int64_t i = 0; i < settings_.batch; ++i) {
     int64_t const epoch = (first + i) / count;
     uint32_t const sample = (*order_of(epoch))[static_cast<size_t>((first + i) % count)];
+
     auto const at = static_cast<size_t>(i);
     samples_.prepare(sample, Random::of(settings_.seed, epoch, sample),
                      slot.inputs.data() + at * samples_.input_bytes(),
@@ -143,6 +151,7 @@ void InputPipeline::prepare(int64_t step, int64_t device, Slot& slot) {
 InputPipeline::Order InputPipeline::order_of(int64_t epoch) {
   std::lock_guard const lock(order_mutex_);
   Order& order = orders_[epoch];
+
   if (order == nullptr) {
     std::vector<uint32_t> shuffled(samples_.size());
     std::iota(shuffled.begin(), shuffled.end(), 0U);
@@ -151,6 +160,7 @@ InputPipeline::Order InputPipeline::order_of(int64_t epoch) {
       std::swap(shuffled[i - 1], shuffled[random.below(i)]);
     order = std::make_shared<std::vector<uint32_t> const>(std::move(shuffled));
   }
+
   Order const result = order;
   constexpr size_t kKept =
       2;  // a batch spans two epochs at most, when there are more samples than in a batch

@@ -69,9 +69,11 @@ base::Expected<std::vector<uint8_t>> read_idx(std::string const& path, Kind cons
   if (!file)
     return base::fail("{}; --data takes the folder with MNIST's four unpacked files",
                       file.error().message);
+
   std::span const bytes(reinterpret_cast<uint8_t const*>(file->bytes().data()),
                         file->bytes().size());
   if (auto checked = check_header(path, kind, bytes); !checked) return base::fail_with(checked);
+
   auto const content = bytes.subspan(kind.header);
   std::vector<uint8_t> copied(content.begin(), content.end());
   if (file->is_cut()) return base::became_shorter(path);
@@ -82,7 +84,9 @@ base::Expected<std::vector<uint8_t>> read_idx(std::string const& path, Kind cons
 base::Expected<std::string> find_file(fs::path const& folder, std::string const& name) {
   std::string dotted = name;
   dotted[dotted.rfind("-idx")] = '.';
+
   std::error_code ignored;
+
   for (std::string const& candidate : {name, dotted}) {
     if (fs::exists(folder / candidate, ignored)) return (folder / candidate).string();
   }
@@ -91,6 +95,7 @@ base::Expected<std::string> find_file(fs::path const& folder, std::string const&
       return base::fail("{}: is compressed, gunzip it first", packed.string());
     }
   }
+
   return base::fail("{}: no such file; --data takes the folder with MNIST's four unpacked files",
                     (folder / name).string());
 }
@@ -100,14 +105,17 @@ base::Expected<MnistImages> read_part(fs::path const& folder, MnistNames const& 
   if (!images_path) return base::fail_with(images_path);
   auto const labels_path = find_file(folder, names.labels);
   if (!labels_path) return base::fail_with(labels_path);
+
   auto pixels = read_mnist_images(*images_path);
   if (!pixels) return base::fail_with(pixels);
   auto labels = read_mnist_labels(*labels_path);
   if (!labels) return base::fail_with(labels);
+
   if (size_t const images = pixels->size() / kMnistPixels; images != labels->size()) {
     return base::fail("{}: {} labels for the {} images of {}, get both files again", *labels_path,
                       labels->size(), images, *images_path);
   }
+
   return MnistImages{std::move(*pixels), std::move(*labels)};
 }
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "trace/base/check.h"
 #include "trace/base/files/output_file.h"
@@ -25,73 +27,83 @@ struct Point {
 /// One line without lifting the pen, in a unit square, y downwards.
 using Stroke = std::vector<Point>;
 
-std::array<Stroke, kMnistClasses> const& strokes() {
-  static std::array<Stroke, kMnistClasses> const all = {
-      Stroke{{0.5F, 0.0F},
-             {0.2F, 0.12F},
-             {0.08F, 0.5F},
-             {0.2F, 0.88F},
-             {0.5F, 1.0F},
-             {0.8F, 0.88F},
-             {0.92F, 0.5F},
-             {0.8F, 0.12F},
-             {0.5F, 0.0F}},
-      Stroke{{0.3F, 0.22F}, {0.55F, 0.0F}, {0.55F, 1.0F}},
-      Stroke{{0.12F, 0.25F},
-             {0.3F, 0.04F},
-             {0.6F, 0.0F},
-             {0.85F, 0.2F},
-             {0.78F, 0.46F},
-             {0.12F, 1.0F},
-             {0.92F, 1.0F}},
-      Stroke{{0.15F, 0.1F},
-             {0.5F, 0.0F},
-             {0.85F, 0.2F},
-             {0.75F, 0.42F},
-             {0.4F, 0.5F},
-             {0.8F, 0.6F},
-             {0.88F, 0.84F},
-             {0.5F, 1.0F},
-             {0.1F, 0.9F}},
-      Stroke{{0.7F, 1.0F}, {0.7F, 0.0F}, {0.08F, 0.66F}, {0.95F, 0.66F}},
-      Stroke{{0.88F, 0.0F},
-             {0.25F, 0.0F},
-             {0.2F, 0.45F},
-             {0.55F, 0.4F},
-             {0.86F, 0.6F},
-             {0.82F, 0.88F},
-             {0.5F, 1.0F},
-             {0.12F, 0.9F}},
-      Stroke{{0.75F, 0.02F},
-             {0.35F, 0.25F},
-             {0.14F, 0.65F},
-             {0.3F, 0.95F},
-             {0.65F, 1.0F},
-             {0.86F, 0.75F},
-             {0.65F, 0.5F},
-             {0.3F, 0.55F},
-             {0.16F, 0.7F}},
-      Stroke{{0.1F, 0.0F}, {0.9F, 0.0F}, {0.4F, 1.0F}},
-      Stroke{{0.5F, 0.47F},
-             {0.22F, 0.3F},
-             {0.3F, 0.05F},
-             {0.7F, 0.05F},
-             {0.78F, 0.3F},
-             {0.5F, 0.47F},
-             {0.15F, 0.7F},
-             {0.25F, 0.97F},
-             {0.75F, 0.97F},
-             {0.85F, 0.7F},
-             {0.5F, 0.47F}},
-      Stroke{{0.83F, 0.35F},
-             {0.6F, 0.5F},
-             {0.25F, 0.45F},
-             {0.14F, 0.2F},
-             {0.4F, 0.0F},
-             {0.75F, 0.05F},
-             {0.86F, 0.3F},
-             {0.75F, 0.7F},
-             {0.55F, 1.0F}}};
+std::vector<Stroke> zero_to_four() {
+  return {Stroke{{0.5F, 0.0F},
+                 {0.2F, 0.12F},
+                 {0.08F, 0.5F},
+                 {0.2F, 0.88F},
+                 {0.5F, 1.0F},
+                 {0.8F, 0.88F},
+                 {0.92F, 0.5F},
+                 {0.8F, 0.12F},
+                 {0.5F, 0.0F}},
+          Stroke{{0.3F, 0.22F}, {0.55F, 0.0F}, {0.55F, 1.0F}},
+          Stroke{{0.12F, 0.25F},
+                 {0.3F, 0.04F},
+                 {0.6F, 0.0F},
+                 {0.85F, 0.2F},
+                 {0.78F, 0.46F},
+                 {0.12F, 1.0F},
+                 {0.92F, 1.0F}},
+          Stroke{{0.15F, 0.1F},
+                 {0.5F, 0.0F},
+                 {0.85F, 0.2F},
+                 {0.75F, 0.42F},
+                 {0.4F, 0.5F},
+                 {0.8F, 0.6F},
+                 {0.88F, 0.84F},
+                 {0.5F, 1.0F},
+                 {0.1F, 0.9F}},
+          Stroke{{0.7F, 1.0F}, {0.7F, 0.0F}, {0.08F, 0.66F}, {0.95F, 0.66F}}};
+}
+
+std::vector<Stroke> five_to_nine() {
+  return {Stroke{{0.88F, 0.0F},
+                 {0.25F, 0.0F},
+                 {0.2F, 0.45F},
+                 {0.55F, 0.4F},
+                 {0.86F, 0.6F},
+                 {0.82F, 0.88F},
+                 {0.5F, 1.0F},
+                 {0.12F, 0.9F}},
+          Stroke{{0.75F, 0.02F},
+                 {0.35F, 0.25F},
+                 {0.14F, 0.65F},
+                 {0.3F, 0.95F},
+                 {0.65F, 1.0F},
+                 {0.86F, 0.75F},
+                 {0.65F, 0.5F},
+                 {0.3F, 0.55F},
+                 {0.16F, 0.7F}},
+          Stroke{{0.1F, 0.0F}, {0.9F, 0.0F}, {0.4F, 1.0F}},
+          Stroke{{0.5F, 0.47F},
+                 {0.22F, 0.3F},
+                 {0.3F, 0.05F},
+                 {0.7F, 0.05F},
+                 {0.78F, 0.3F},
+                 {0.5F, 0.47F},
+                 {0.15F, 0.7F},
+                 {0.25F, 0.97F},
+                 {0.75F, 0.97F},
+                 {0.85F, 0.7F},
+                 {0.5F, 0.47F}},
+          Stroke{{0.83F, 0.35F},
+                 {0.6F, 0.5F},
+                 {0.25F, 0.45F},
+                 {0.14F, 0.2F},
+                 {0.4F, 0.0F},
+                 {0.75F, 0.05F},
+                 {0.86F, 0.3F},
+                 {0.75F, 0.7F},
+                 {0.55F, 1.0F}}};
+}
+
+std::vector<Stroke> const& strokes() {
+  static std::vector<Stroke> const all = [] {
+    std::vector<Stroke> digits = zero_to_four();
+    for (Stroke& stroke : five_to_nine()) digits.push_back(std::move(stroke));
+    return digits;
+  }();
   return all;
 }
 
@@ -111,15 +123,18 @@ Stroke deform(Stroke const& stroke, Random& random) {
   float const height = kHeight * random.uniform(kSmallest, kLargest);
   float const width = kWidth * random.uniform(kSmallest, kLargest);
   float const slant = random.uniform(-kSlant, kSlant);
+
   constexpr float kCentre = static_cast<float>(kMnistSide) / 2;
   float const x0 = kCentre + random.uniform(-kShift, kShift),
               y0 = kCentre + random.uniform(-kShift, kShift);
+
   Stroke result;
   for (Point const& p : stroke) {
     float const x = p.x - 0.5F + kWobble * random.normal(),
                 y = p.y - 0.5F + kWobble * random.normal();
     result.push_back({x0 + width * x - slant * height * y, y0 + height * y});
   }
+
   return result;
 }
 
@@ -181,6 +196,7 @@ base::Expected<void> write_generated_mnist(std::string const& folder, MnistSize 
     return base::fail(
         "{}: cannot make the folder ({}), choose another with --data or XDG_CACHE_HOME", folder,
         error.message());
+
   if (auto written = write_part(folder, kMnistTrain, generate_mnist(size.train, 0)); !written)
     return written;
   // The test labels come last: a folder that has them is complete.
@@ -192,11 +208,13 @@ base::Expected<std::string> generated_mnist_folder(MnistSize size) {
       cache_folder() / fmt::format("mnist-generated-v{}-{}-{}", kVersion, size.train, size.test);
   std::error_code ignored;
   if (fs::exists(folder / kMnistTest.labels, ignored)) return folder.string();
+
   CacheLock const lock(folder);
   if (!fs::exists(folder / kMnistTest.labels, ignored)) {
     if (auto written = write_generated_mnist(folder, size); !written)
       return base::fail_with(written);
   }
+
   return folder.string();
 }
 

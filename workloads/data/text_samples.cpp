@@ -92,6 +92,7 @@ std::string generated_text(size_t bytes) {
 TokenizedText tokenize(std::string_view text) {
   std::array<bool, 256> occurs = {};
   for (char const c : text) occurs[static_cast<uint8_t>(c)] = true;
+
   TokenizedText result;
   std::array<uint8_t, 256> number = {};
   for (size_t byte = 0; byte < occurs.size(); ++byte) {
@@ -99,6 +100,7 @@ TokenizedText tokenize(std::string_view text) {
     number[byte] = static_cast<uint8_t>(result.vocabulary.size());
     result.vocabulary += static_cast<char>(byte);
   }
+
   result.tokens.reserve(text.size());
   for (char const c : text) result.tokens.push_back(number[static_cast<uint8_t>(c)]);
   return result;

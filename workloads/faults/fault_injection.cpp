@@ -167,12 +167,14 @@ base::Expected<std::vector<FaultInjection>> parse_pathologies(std::span<std::str
   for (std::string const& text : texts) {
     auto fault_injection = parse_fault_injection(text);
     if (!fault_injection) return base::fail_with(fault_injection);
+
     if (fault_injection->kind->pipeline() != pipeline) {
       return base::fail("pathology {}: is of {}", fault_injection->kind->name,
                         pipeline ? "the workloads that train data-parallel" : "the workload split");
     }
     result.push_back(*fault_injection);
   }
+
   return result;
 }
 
@@ -205,6 +207,7 @@ base::Expected<void> StepFaultInjector::begin_step(int64_t step) {
 base::Expected<void> StepFaultInjector::fragment(int64_t step) {
   constexpr uint64_t kBlocks = 16, kGrowth = 4096, kSmall = 256;
   uint64_t const large = faults_.fragment_bytes / kBlocks + static_cast<uint64_t>(step) * kGrowth;
+
   std::vector<Buffer> next;
   for (uint64_t i = 0; i < 2 * kBlocks; ++i) {
     bool const stays = i % 2 == 1;
@@ -212,12 +215,14 @@ base::Expected<void> StepFaultInjector::fragment(int64_t step) {
     if (!made) return base::fail_with(made);
     (stays ? kept_ : next).push_back(std::move(*made));
   }
+
   churned_ = std::move(next);
   return {};
 }
 
 void record_pathologies(std::span<FaultInjection const> pathologies) {
   if (pathologies.empty()) return;
+
   nlohmann::json list = nlohmann::json::array();
   for (FaultInjection const& fault_injection : pathologies) {
     api::Work const mark(("pathology " + fault_injection.text()).c_str());
@@ -227,6 +232,7 @@ void record_pathologies(std::span<FaultInjection const> pathologies) {
                     {"what", fault_injection.kind->what},
                     {"expected_finding", fault_injection.kind->finding}});
   }
+
   char const* const folder = std::getenv("STEPSCOPE_OUTPUT");
   if (folder == nullptr || *folder == '\0') return;
   // What was asked for is known without it, too; a link that lies there is not followed.

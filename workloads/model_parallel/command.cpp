@@ -23,8 +23,35 @@ Both give the same weights. With --tensor each device has a part of every pair o
 A pair needs one all-reduce forward and one backward. The bubble is 1 - busy / (stages x span). Busy is the time of the forward and backward passes on all devices.
 The span goes from the first pass's begin to the last one's end. The ideal is (p-1)/(m+p-1) for p equal stages and m micro-batches.)";
 
+constexpr int64_t kMostSteps = 1'000'000'000;
+
+void add_cut_options(CLI::App& app, SplitOptions& o) {
+  app.add_option("--model", o.model, "mlp, cnn (the network of cifar10)")
+      ->check(CLI::IsMember({"mlp", "cnn"}));
+  app.add_option("--layers", o.mlp_layers, "hidden layers of the mlp")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000}));
+  app.add_option("--schedule", o.schedule, "gpipe, 1f1b");
+  app.add_flag("--tensor", o.tensor,
+               "cut fully connected layers over the devices, not the network by layers");
+  app.add_option("--micro-batches", o.micro_batches, "equal parts of a batch")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+}
+
+void add_checkpoint_options(CLI::App& app, SplitOptions& o) {
+  app.add_option("--checkpoint", o.checkpoint,
+                 "file to save weights to, at the end and every --checkpoint-every steps");
+  app.add_option("--checkpoint-every", o.checkpoint_every,
+                 "steps between checkpoints, 0 = only at the end")
+      ->check(CLI::Range(int64_t{0}, kMostSteps));
+
+  app.add_option("--resume", o.resume,
+                 "checkpoint file to go on from, of any number of devices and either kind of cut");
+  app.add_flag_callback(
+      "--no-evaluate", [&o] { o.evaluate = false; },
+      "skip the accuracy on the test set at the end");
+}
+
 base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string const> arguments) {
-  constexpr int64_t kMaxCount = 1'000'000'000;
   SplitOptions o;
   CLI::App app(kSplitDescription, "stepscope run split");
   app.option_defaults()->always_capture_default();
@@ -36,31 +63,13 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   add_precision(app, o.precision);
   add_placement(app, o.log_placement, o.soft_placement);
 
-  app.add_option("--model", o.model, "mlp, cnn (the network of cifar10)")
-      ->check(CLI::IsMember({"mlp", "cnn"}));
-  app.add_option("--layers", o.mlp_layers, "hidden layers of the mlp")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000}));
-  app.add_option("--schedule", o.schedule, "gpipe, 1f1b");
-  app.add_flag("--tensor", o.tensor,
-               "cut fully connected layers over the devices, not the network by layers");
-  app.add_option("--micro-batches", o.micro_batches, "equal parts of a batch")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-
+  add_cut_options(app, o);
   app.add_option("--batch", o.batch, "images a step, of all devices together")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app.add_option("--steps", o.steps, "training steps of the whole job")
-      ->check(CLI::Range(int64_t{1}, kMaxCount));
+      ->check(CLI::Range(int64_t{1}, kMostSteps));
 
-  app.add_option("--checkpoint", o.checkpoint,
-                 "file to save weights to, at the end and every --checkpoint-every steps");
-  app.add_option("--checkpoint-every", o.checkpoint_every,
-                 "steps between checkpoints, 0 = only at the end")
-      ->check(CLI::Range(int64_t{0}, kMaxCount));
-  app.add_option("--resume", o.resume,
-                 "checkpoint file to go on from, of any number of devices and either kind of cut");
-  app.add_flag_callback(
-      "--no-evaluate", [&o] { o.evaluate = false; },
-      "skip the accuracy on the test set at the end");
+  add_checkpoint_options(app, o);
 
   app.add_option("--seed", o.seed, "the weights follow from it");
   app.add_option("--learning-rate", o.learning_rate, "0 = 0.02 for the mlp, 0.1 for the cnn")
@@ -71,7 +80,7 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
 
   app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")
-      ->check(CLI::Range(int64_t{0}, kMaxCount));
+      ->check(CLI::Range(int64_t{0}, kMostSteps));
   app.add_flag("--allow-nan", o.allow_nan, "go on when the loss is not a finite number");
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
 
@@ -118,9 +127,11 @@ void report_tensor(std::FILE* log, SplitResult const& r) {
   std::string by_outputs, by_inputs, whole;
 
   for (size_t i = 0; i < r.layers.size(); ++i) {
-    std::string& list = r.layer_cuts[i] == LayerDescription::Cut::kOutputs  ? by_outputs
-                        : r.layer_cuts[i] == LayerDescription::Cut::kInputs ? by_inputs
-                                                                            : whole;
+    LayerDescription::Cut const cut = r.layer_cuts[i];
+    bool const is_cut =
+        cut == LayerDescription::Cut::kOutputs || cut == LayerDescription::Cut::kInputs;
+    std::string& part = cut == LayerDescription::Cut::kOutputs ? by_outputs : by_inputs;
+    std::string& list = is_cut ? part : whole;
     list += (list.empty() ? "" : ", ") + r.layers[i];
   }
 

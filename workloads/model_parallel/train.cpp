@@ -59,14 +59,16 @@ struct Job {
 
 // A micro-batch.
 
+/// `is_next`: the other end is the next stage.
+char const* message_name(CollectiveOp op, bool is_next) {
+  if (op == CollectiveOp::kSend) return is_next ? "send.activations" : "send.gradients";
+  return is_next ? "receive.gradients" : "receive.activations";
+}
+
 /// A message from or to the stage next to `s`.
 void exchange(Job& job, Stage& s, CollectiveOp op, int64_t peer, float* data, int64_t floats) {
-  bool const activations = (op == CollectiveOp::kSend) == (peer > s.index);
-  char const* const name = op == CollectiveOp::kSend
-                               ? (activations ? "send.activations" : "send.gradients")
-                               : (activations ? "receive.activations" : "receive.gradients");
   s.device->collective(
-      name, job.communicator,
+      message_name(op, peer > s.index), job.communicator,
       {op, data, data, static_cast<size_t>(job.samples * floats), static_cast<uint32_t>(peer)});
 }
 
@@ -479,6 +481,12 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Stage>> const& stages) {
   for (std::thread& thread : threads) thread.join();
 }
 
+void report_plan(std::FILE* log, SplitOptions const& o, std::string const& network) {
+  fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device, network,
+             o.batch, o.micro_batches,
+             o.tensor ? "fully connected layers cut over the devices" : o.schedule);
+}
+
 }  // namespace
 
 base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork const& network,
@@ -517,11 +525,7 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
       prepare_samples(data.train, std::min(images, o.batch * o.steps), inputs, 1);
   PreparedSamples const test = prepare_samples(data.test, test_images, inputs, o.batch);
 
-  if (log != nullptr) {
-    fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device,
-               network.name, o.batch, o.micro_batches,
-               o.tensor ? "fully connected layers cut over the devices" : o.schedule);
-  }
+  if (log != nullptr) report_plan(log, o, network.name);
 
   Job job{o,
           *schedule,

@@ -1,5 +1,6 @@
-// The data-parallel training job, from top to bottom: one device's state, its input, a training
-// step, the device's training loop, evaluation, the whole job. See data_parallel.h.
+// The data-parallel training job, from top to bottom: what all threads share, a device's input,
+// a training step, the device's training loop, evaluation, the whole job. A device's state:
+// device_worker.h.
 #include "workloads/training/data_parallel.h"
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <thread>
 
 #include "trace/base/check.h"
@@ -19,50 +19,12 @@
 #include "workloads/processes/processes.h"
 #include "workloads/thread_name.h"
 #include "workloads/training/checkpoint.h"
-#include "workloads/training/graphed_replica.h"
+#include "workloads/training/device_worker.h"
+#include "workloads/training/test_batch.h"
 #include "workloads/training/training_start.h"
 
 namespace stepscope::workloads {
 namespace {
-
-// One device's state.
-
-/// A turn of a step: who is trained in it.
-struct WorkerTurn {
-  Replica* replica;
-  std::unique_ptr<GraphedReplica> graphed;  ///< what is trained by, with --cuda-graphs
-  std::unique_ptr<UpdateScheme> scheme;
-  GradientReducer reducer;
-  std::vector<std::array<float, 2>> host_results;  ///< loss and correct of a step's batches
-
-  [[nodiscard]] double loss() const {
-    double sum = 0;
-    for (auto const& result_of_batch : host_results) sum += static_cast<double>(result_of_batch[0]);
-    return sum / static_cast<double>(host_results.size());
-  }
-};
-
-struct Worker {
-  Device* device = nullptr;
-  Buffer weights, gradients, accumulated, result;
-  std::vector<InputBuffers> inputs;  ///< batch b is in inputs[b % size]
-  std::unique_ptr<Replica> replica;
-  std::vector<WorkerTurn> turns;
-  std::optional<StepFaultInjector> faults;
-  int64_t next_step = 0;  ///< the first one that was not done
-
-  [[nodiscard]] std::vector<double> losses() const {
-    std::vector<double> of_turns;
-    for (WorkerTurn const& turn : turns) of_turns.push_back(turn.loss());
-    return of_turns;
-  }
-};
-
-/// What is trained in a turn, and how its gradients are exchanged.
-struct JobTurn {
-  ParameterRange parameters;
-  std::vector<Bucket> buckets;
-};
 
 /// What all host threads share.
 struct Job {
@@ -85,7 +47,7 @@ struct Job {
   [[nodiscard]] int64_t samples_per_step() const {
     return devices * options.batch * options.accumulate;
   }
-  [[nodiscard]] int64_t device_number(Worker const& w) const {
+  [[nodiscard]] int64_t device_number(DeviceWorker const& w) const {
     return first_device + w.device->index();
   }
   /// Who is gone, of the other processes.
@@ -93,88 +55,6 @@ struct Job {
     return processes == nullptr ? std::nullopt : processes->failure();
   }
 };
-
-std::vector<JobTurn> make_turns(Network const& network, double bucket_mb) {
-  std::vector<ParameterRange> ranges = network.turns;
-  if (ranges.empty()) ranges.push_back({0, network.layout.parameters.size() - 1, ""});
-  std::vector<JobTurn> turns;
-  for (ParameterRange const& range : ranges)
-    turns.push_back({range, make_buckets(network.layout, range, bucket_mb)});
-  return turns;
-}
-
-base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions const& o) {
-  std::optional<base::Error> error;
-  auto const allocate = [&](Buffer& buffer, size_t bytes, MemoryPurpose purpose,
-                            std::string_view owner) {
-    if (error || bytes == 0) return;
-    auto made = w.device->allocate(bytes, purpose, owner);
-    if (made) {
-      buffer = std::move(*made);
-    } else {
-      error = made.error();
-    }
-  };
-
-  size_t const floats = network.layout.floats * sizeof(float);
-  allocate(w.weights, floats, MemoryPurpose::kWeights, "weights");
-  allocate(w.gradients, floats, MemoryPurpose::kGradients, "gradients");
-  if (o.accumulate > 1)
-    allocate(w.accumulated, floats, MemoryPurpose::kGradients, "gradients.accumulated");
-  allocate(w.result, 2 * sizeof(float), MemoryPurpose::kOther, "loss");
-
-  // Later turns use the samples of the first: all batches of a step stay until its end.
-  int64_t const in_use = network.turns.size() > 1 ? o.accumulate : 1;
-  w.inputs.resize(static_cast<size_t>(o.prefetch + in_use));
-  auto const batch = static_cast<size_t>(o.batch);
-  for (InputBuffers& input : w.inputs) {
-    allocate(input.inputs, batch * network.train->input_bytes(), MemoryPurpose::kInput,
-             network.sample + "s");
-    allocate(input.labels, batch * network.train->label_bytes(), MemoryPurpose::kInput,
-             network.label + "s");
-  }
-
-  if (error) return tl::unexpected(*error);
-  return {};
-}
-
-/// `state`: weights, and the optimizer's state behind them.
-base::Expected<std::unique_ptr<Worker>> make_worker(UpdateContext context,
-                                                    UpdateSchemeMaker const& make_scheme,
-                                                    std::vector<JobTurn> const& turns,
-                                                    Network const& network, TrainOptions const& o,
-                                                    std::vector<float> const& state) {
-  Device& device = *context.device;
-  auto w = std::make_unique<Worker>();
-  w->device = &device;
-  if (auto made = make_memory(*w, network, o); !made) return base::fail_with(made);
-
-  auto replica = network.make_replica({&device, &network.layout, o.batch, w->weights.floats(),
-                                       w->gradients.floats(), w->result.floats()});
-  if (!replica) return base::fail_with(replica);
-  w->replica = std::move(*replica);
-
-  context.weights = w->weights.floats();
-  context.gradients = w->gradients.floats();
-  for (JobTurn const& turn : turns) {
-    context.buckets = &turn.buckets;
-    auto scheme = make_scheme(context);
-    if (!scheme) return base::fail_with(scheme);
-    GradientReducer reducer(device, scheme->get(), turn.buckets, w->gradients.floats(),
-                            w->accumulated.floats(), {o.overlap, o.accumulate});
-    Replica* trained = &w->replica->in_turn(w->turns.size());
-    auto graphed = o.graphs ? std::make_unique<GraphedReplica>(*trained, device, stderr) : nullptr;
-    if (graphed != nullptr) trained = graphed.get();
-    w->turns.push_back({trained, std::move(graphed), std::move(*scheme), std::move(reducer),
-                        std::vector<std::array<float, 2>>(static_cast<size_t>(o.accumulate))});
-  }
-
-  device.copy(StreamKind::kCopy, "h2d.weights", w->weights.data(), state.data(), w->weights.bytes(),
-              CopyDirection::kHostToDevice);
-  device.synchronize(device.record(StreamKind::kCopy));
-  for (WorkerTurn const& turn : w->turns) turn.scheme->start(state.data() + network.layout.floats);
-  return w;
-}
 
 // Input.
 
@@ -191,7 +71,7 @@ void copy_in(Device& device, StreamKind stream, InputBuffers& input, Network con
 }
 
 /// Takes batch `batch` from the loader and copies it to the device.
-void stage_input(Job& job, Worker& w, int64_t batch) {
+void stage_input(Job& job, DeviceWorker& w, int64_t batch) {
   if (batch >= job.options.steps * job.options.accumulate) return;
   InputBuffers& input = w.inputs[static_cast<size_t>(batch) % w.inputs.size()];
 
@@ -209,14 +89,16 @@ void stage_input(Job& job, Worker& w, int64_t batch) {
 // A training step.
 
 /// Enqueues one batch: input, forward, backward.
-void run_batch(Job& job, Worker& w, size_t t, int64_t step, int64_t number) {
+void run_batch(Job& job, DeviceWorker& w, size_t t, int64_t step, int64_t number) {
   Device& device = *w.device;
   WorkerTurn& turn = w.turns[t];
   int64_t const batch = step * job.options.accumulate + number;
+
   if (t == 0) {
     api::Phase const phase("input");
     stage_input(job, w, batch + job.options.prefetch);
   }
+
   InputBuffers& input = w.inputs[static_cast<size_t>(batch) % w.inputs.size()];
   {
     api::Phase const phase("forward");
@@ -226,19 +108,21 @@ void run_batch(Job& job, Worker& w, size_t t, int64_t step, int64_t number) {
     device.copy(StreamKind::kCompute, "d2h.loss", result.data(), w.result.data(), sizeof result,
                 CopyDirection::kDeviceToHost);
   }
+
   {
     api::Phase const phase("backward");
     turn.reducer.begin(number);
     turn.replica->backward(input, turn.reducer);
     turn.reducer.finish();
   }
+
   input.consumed = device.record(StreamKind::kCompute);
 }
 
 /// One training step, launched and finished. The host waits for the device at its end: the step's
 /// host range and the device's work then span the same time, and a step's loss is known within it.
 /// Returns the event that ends it.
-Event train_step(Job& job, Worker& w, int64_t step) {
+Event train_step(Job& job, DeviceWorker& w, int64_t step) {
   for (size_t t = 0; t < w.turns.size(); ++t) {
     std::optional<api::Phase> turn;
     if (w.turns.size() > 1) turn.emplace(job.turns[t].parameters.name.c_str());
@@ -257,7 +141,7 @@ Event train_step(Job& job, Worker& w, int64_t step) {
 
 // The training loop of one device.
 
-std::vector<float> download_weights(Worker& w, char const* name) {
+std::vector<float> download_weights(DeviceWorker& w, char const* name) {
   std::vector<float> weights(w.weights.bytes() / sizeof(float));
   w.device->copy(StreamKind::kCopy, name, weights.data(), w.weights.data(), w.weights.bytes(),
                  CopyDirection::kDeviceToHost);
@@ -266,7 +150,7 @@ std::vector<float> download_weights(Worker& w, char const* name) {
 }
 
 /// Ends the training where the device has failed: what is read from it then means nothing.
-void check_device(Job& job, Worker const& w, int64_t step) {
+void check_device(Job& job, DeviceWorker const& w, int64_t step) {
   if (auto good = w.device->failure(); !good) {
     job.gate.stop(fmt::format("{}: {}", job.network.workload, good.error().message), step);
   }
@@ -274,7 +158,7 @@ void check_device(Job& job, Worker const& w, int64_t step) {
 
 /// The first device saves; all have the same weights, and each may hold a part of the optimizer's
 /// state.
-void save(Job& job, Worker& w, int64_t next_step) {
+void save(Job& job, DeviceWorker& w, int64_t next_step) {
   int64_t const stall_ms = job.options.step_faults.checkpoint_stall_ms;
   if (job.options.checkpoint.empty() && stall_ms == 0) return;
 
@@ -319,7 +203,7 @@ void save(Job& job, Worker& w, int64_t next_step) {
 
 /// All replicas must have bit-identical weights: they began with the same and were updated with the
 /// same gradients.
-void check_replica(Job& job, Worker& w, int64_t step) {
+void check_replica(Job& job, DeviceWorker& w, int64_t step) {
   if (job.devices == 1 || job.options.check_replicas == 0) return;
   api::Phase const phase("check replicas");
   std::vector<float> const weights = download_weights(w, "d2h.check");
@@ -329,7 +213,7 @@ void check_replica(Job& job, Worker& w, int64_t step) {
 }
 
 /// Reports the step; ends the training where a loss is not a finite number.
-void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
+void check_losses(Job& job, DeviceWorker& w, int64_t step, int64_t elapsed_ns) {
   std::vector<double> const losses = w.losses();
   job.log.report(w.device->index(), step, losses, elapsed_ns);
 
@@ -346,7 +230,7 @@ void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
   }
 }
 
-void train(Job& job, Worker& w) {
+void train(Job& job, DeviceWorker& w) {
   TrainOptions const& o = job.options;
   int64_t step = job.first_step;
 
@@ -393,7 +277,7 @@ void train(Job& job, Worker& w) {
 }
 
 /// All devices have done their last step. `good`: the training has not failed, on none of them.
-void finish(Job& job, Worker& w, bool good) {
+void finish(Job& job, DeviceWorker& w, bool good) {
   for (WorkerTurn const& turn : w.turns) turn.scheme->settle();
   if (!good) return;
   save(job, w, w.next_step);
@@ -404,25 +288,19 @@ void finish(Job& job, Worker& w, bool good) {
 
 /// Device d takes test batches d, d + devices, …; the last batch is filled up with samples that do
 /// not count.
-void evaluate(Job& job, Worker& w) {
+void evaluate(Job& job, DeviceWorker& w) {
   api::Phase const phase("evaluate");
-  Samples const& test = *job.network.test;
-  auto const batch = static_cast<size_t>(job.options.batch);
-  std::vector<std::byte> inputs(batch * test.input_bytes()), labels(batch * test.label_bytes());
+  TestBatch batch(*job.network.test, static_cast<size_t>(job.options.batch));
   InputBuffers& input = w.inputs.front();
-  auto const stride = batch * static_cast<size_t>(job.devices);
-  for (size_t first = static_cast<size_t>(job.device_number(w)) * batch;
-       first < test.size() && !job.lost_process(); first += stride) {
-    for (size_t i = 0; i < batch; ++i) {
-      std::byte* const label = labels.data() + i * test.label_bytes();
-      if (first + i < test.size()) {
-        test.prepare(first + i, Random(0), inputs.data() + i * test.input_bytes(), label);
-      } else {
-        std::memset(label, 0xFF, test.label_bytes());  // int32 −1
-      }
-    }
-    copy_in(*w.device, StreamKind::kCompute, input, job.network, inputs.data(), labels.data());
+  size_t const stride = batch.size * static_cast<size_t>(job.devices);
+
+  for (size_t first = static_cast<size_t>(job.device_number(w)) * batch.size;
+       first < batch.test.size() && !job.lost_process(); first += stride) {
+    batch.fill(first);
+    copy_in(*w.device, StreamKind::kCompute, input, job.network, batch.inputs.data(),
+            batch.labels.data());
     w.replica->forward(input);
+
     std::array<float, 2> result = {};
     w.device->copy(StreamKind::kCompute, "d2h.loss", result.data(), w.result.data(), sizeof result,
                    CopyDirection::kDeviceToHost);
@@ -442,8 +320,8 @@ std::vector<std::string> loss_names(std::vector<JobTurn> const& turns) {
 }
 
 /// Runs `work` for each device on a thread of its own, which is called "<task> <device>".
-void on_all(std::vector<std::unique_ptr<Worker>>& workers, std::string const& task,
-            std::function<void(Worker&)> const& work) {
+void on_all(std::vector<std::unique_ptr<DeviceWorker>>& workers, std::string const& task,
+            std::function<void(DeviceWorker&)> const& work) {
   std::vector<std::thread> threads;
   threads.reserve(workers.size());
 
@@ -457,7 +335,7 @@ void on_all(std::vector<std::unique_ptr<Worker>>& workers, std::string const& ta
   for (std::thread& thread : threads) thread.join();
 }
 
-void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
+void run_threads(Job& job, std::vector<std::unique_ptr<DeviceWorker>>& workers) {
   std::optional<Agreement> agreement;
   if (job.processes != nullptr) {
     agreement.emplace(*job.processes);
@@ -482,21 +360,21 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
       job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
   };
 
-  on_all(workers, "train", [&](Worker& w) { train(job, w); });
+  on_all(workers, "train", [&](DeviceWorker& w) { train(job, w); });
   share_errors();
   bool const good = !job.gate.error();
-  on_all(workers, "finish", [&](Worker& w) { finish(job, w, good); });
+  on_all(workers, "finish", [&](DeviceWorker& w) { finish(job, w, good); });
   share_errors();
 
   bool const evaluates = job.options.evaluate && job.network.test != nullptr && !job.gate.stopped();
-  on_all(workers, "evaluate", [&](Worker& w) {
+  on_all(workers, "evaluate", [&](DeviceWorker& w) {
     if (evaluates) evaluate(job, w);
     w.device->synchronize();
     check_device(job, w, w.next_step - 1);
   });
 }
 
-TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
+TrainingResult collect(Job& job, std::vector<std::unique_ptr<DeviceWorker>>& workers) {
   TrainingResult result;
   if (job.processes != nullptr) {
     result.rank = job.processes->rank();
@@ -551,8 +429,8 @@ Network with_room(Network network, double bucket_mb, size_t members) {
 /// What this process trains with.
 struct Start {
   int64_t first_step = 0;
-  uint64_t checksum = 0;                         ///< of the weights and the optimizer's state
-  std::vector<std::unique_ptr<Worker>> workers;  ///< one for each of its devices
+  uint64_t checksum = 0;                               ///< of the weights and the optimizer's state
+  std::vector<std::unique_ptr<DeviceWorker>> workers;  ///< one for each of its devices
 };
 
 /// `described`: the network without room, as checkpoints have it.
@@ -580,12 +458,50 @@ base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& ma
         .layout = &network.layout,
         .optimizer = network.optimizer,
         .exchanges = o.exchanges};
-    auto worker = make_worker(context, make_scheme, turns, network, o, state);
+    auto worker = make_device_worker(context, make_scheme, turns, network, o, state);
     if (!worker) return base::fail_with(worker);
     (*worker)->faults.emplace(*device, o.step_faults, group.first_member);
     start.workers.push_back(std::move(*worker));
   }
   return start;
+}
+
+/// All processes can train, and begin with the same.
+base::Expected<void> agree_to_train(Processes* processes, base::Expected<Start> const& start) {
+  base::Expected<void> ready;
+  if (!start) ready = base::fail_with(start);
+  if (processes == nullptr) return ready;
+
+  ready = processes->agree(ready);
+  if (!ready) return ready;
+  return agree_on_start(*processes, start->first_step, start->checksum);
+}
+
+void report_start(std::FILE* log, TrainOptions const& o, Network const& network,
+                  Processes const* processes) {
+  fmt::print(log, "{} on {}{}: {} {}s a device and step, {} to train on, {} to test\n",
+             network.workload, o.device,
+             processes == nullptr ? "" : fmt::format(" of {} processes", processes->size()),
+             o.batch * o.accumulate, network.sample, network.train->size(),
+             network.test == nullptr ? 0 : network.test->size());
+}
+
+/// Copies from the loader's memory, and of results into ours, must not wait for the host.
+std::vector<std::shared_ptr<void>> pin_memory(
+    InputPipeline& pipeline, std::vector<std::unique_ptr<DeviceWorker>> const& workers) {
+  std::vector<std::shared_ptr<void>> pinned;
+  for (auto const& worker : workers) {
+    auto const pin = [&](void const* data, size_t bytes) {
+      pinned.push_back(worker->device->pin(data, bytes));
+    };
+
+    for (auto const buffer : pipeline.buffers(worker->device->index()))
+      pin(buffer.data(), buffer.size());
+    for (WorkerTurn const& turn : worker->turns)
+      pin(turn.host_results.data(), turn.host_results.size() * sizeof turn.host_results[0]);
+  }
+
+  return pinned;
 }
 
 }  // namespace
@@ -606,25 +522,12 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   std::vector<JobTurn> const turns = make_turns(network, o.bucket_mb);
   UpdateSchemeMaker const make_scheme = update_schemes(o.update);
   auto start = make_start(*group, make_scheme, turns, described, network, o);
-  base::Expected<void> ready;
-  if (!start) ready = base::fail_with(start);
-  if (processes != nullptr) ready = processes->agree(ready);
-  if (!ready) return base::fail_with(ready);
-  if (processes != nullptr) {
-    ready = agree_on_start(*processes, start->first_step, start->checksum);
-    if (!ready) return base::fail_with(ready);
-  }
+  if (auto ready = agree_to_train(processes, start); !ready) return base::fail_with(ready);
 
   int64_t const first_step = start->first_step,
                 samples_per_step = group->members * o.batch * o.accumulate;
   if (is_first) record_pathologies(o.pathologies);
-  if (log != nullptr) {
-    fmt::print(log, "{} on {}{}: {} {}s a device and step, {} to train on, {} to test\n",
-               network.workload, o.device,
-               processes == nullptr ? "" : fmt::format(" of {} processes", processes->size()),
-               o.batch * o.accumulate, network.sample, network.train->size(),
-               network.test == nullptr ? 0 : network.test->size());
-  }
+  if (log != nullptr) report_start(log, o, network, processes);
 
   auto const devices = static_cast<int64_t>(group->devices.size());
   constexpr int64_t kReadAhead =
@@ -634,17 +537,7 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
                                           o.prefetch + o.accumulate + kReadAhead, o.loader_threads,
                                           o.seed, o.input_delay_ms});
 
-  // Copies from the loader's memory, and of results into ours, must not wait for the host.
-  std::vector<std::shared_ptr<void>> pinned;
-  for (auto& worker : start->workers) {
-    auto const pin = [&](void const* data, size_t bytes) {
-      pinned.push_back(worker->device->pin(data, bytes));
-    };
-    for (auto const buffer : pipeline.buffers(worker->device->index()))
-      pin(buffer.data(), buffer.size());
-    for (WorkerTurn const& turn : worker->turns)
-      pin(turn.host_results.data(), turn.host_results.size() * sizeof turn.host_results[0]);
-  }
+  auto const pinned = pin_memory(pipeline, start->workers);
 
   Job job{o,
           network,
@@ -662,26 +555,6 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
 
   run_threads(job, start->workers);
   return collect(job, start->workers);
-}
-
-int finish_training(std::string const& workload, TrainOptions const& o,
-                    TrainingResult const& result) {
-  std::FILE* const log = o.json ? stderr : stdout;
-  bool const tells = result.rank == 0;
-
-  if (tells && result.test_accuracy)
-    fmt::print(log, "test accuracy {:.1f} %\n", *result.test_accuracy * 100.0);
-  if (tells && o.json) fmt::print("{}\n", summarize(workload, o, result));
-
-  if (result.failure) {
-    // All fail for the same reason, and rank 0 reports it. When a process is gone, it may be that
-    // one: all report.
-    if (tells || result.lost_processes) fmt::print(stderr, "stepscope: {}\n", *result.failure);
-    return 1;
-  }
-
-  constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
-  return result.interrupted ? kInterrupted : 0;
 }
 
 }  // namespace stepscope::workloads

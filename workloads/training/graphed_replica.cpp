@@ -17,6 +17,7 @@ std::optional<GraphedReplica::Pass> GraphedReplica::capture(
       pass.push_back({std::move(*graph), bucket});
     }
   };
+
   device_.begin_capture();
   work([&](size_t bucket) {
     end_piece(bucket);
@@ -24,6 +25,7 @@ std::optional<GraphedReplica::Pass> GraphedReplica::capture(
   });
   end_piece(std::nullopt);
   if (!error) return pass;
+
   given_up_ = true;
   if (log_ != nullptr) {
     fmt::print(log_,

@@ -49,4 +49,24 @@ std::string summarize(std::string const& workload, TrainOptions const& options,
   return json.dump();
 }
 
+int finish_training(std::string const& workload, TrainOptions const& o,
+                    TrainingResult const& result) {
+  std::FILE* const log = o.json ? stderr : stdout;
+  bool const tells = result.rank == 0;
+
+  if (tells && result.test_accuracy)
+    fmt::print(log, "test accuracy {:.1f} %\n", *result.test_accuracy * 100.0);
+  if (tells && o.json) fmt::print("{}\n", summarize(workload, o, result));
+
+  if (result.failure) {
+    // All fail for the same reason, and rank 0 reports it. When a process is gone, it may be that
+    // one: all report.
+    if (tells || result.lost_processes) fmt::print(stderr, "stepscope: {}\n", *result.failure);
+    return 1;
+  }
+
+  constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
+  return result.interrupted ? kInterrupted : 0;
+}
+
 }  // namespace stepscope::workloads

@@ -339,6 +339,7 @@ void HostCalls::add_old_driver_calls(TraceStore& store) {
     DriverCalls& calls = thread.second;
     remove_done(calls.waiting, [&](Call& call) {
       if (!std::exchange(call.is_old, true)) return false;
+
       call.is_old = false;  // its details are waited for from now on
       calls.last_correlation = call.correlation;
       add(call, store);

@@ -105,6 +105,7 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock cons
       return add_op(record, &DeviceOps::add_peer_copy, clock, store);
     case CUPTI_ACTIVITY_KIND_MEMSET:
       return add_op(record, &DeviceOps::add_memset, clock, store);
+
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER: {
       auto const& call = as<CUpti_ActivityAPI>(record);
@@ -116,18 +117,21 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock cons
       return calls_.add_sync(as<SyncRecord>(record));
     case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
       return calls_.add_event(as<EventRecord>(record));
+
     case CUPTI_ACTIVITY_KIND_MEMORY2:
       return calls_.add_memory(as<MemoryRecord>(record));
     case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
       return calls_.add_pool(as<PoolRecord>(record));
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
       return calls_.add_overhead(as<OverheadRecord>(record), clock, store);
+
     case CUPTI_ACTIVITY_KIND_DEVICE:
       return add_device(as<DeviceRecord>(record), store);
     case CUPTI_ACTIVITY_KIND_CONTEXT:
       return add_context(as<CUpti_ActivityContext>(record), store);
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
       return calls_.add_external(as<ExternalRecord>(record));
+
     case CUPTI_ACTIVITY_KIND_STREAM:
     case CUPTI_ACTIVITY_KIND_DEVICE_ATTRIBUTE:
       return;  // a stream gets its track from its first op; the others come along and say nothing

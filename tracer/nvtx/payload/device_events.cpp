@@ -66,6 +66,7 @@ void decode_detail(DeviceSchema schema, FieldReader& fields, DeviceEvent& event)
       event.kind = model::EventKind::kLaunch;
       event.on_stream = false;
       break;
+
     case DeviceSchema::kKernel: {
       model::KernelDetail detail;
       detail.bytes = fields.get<uint64_t>("bytes");
@@ -74,6 +75,7 @@ void decode_detail(DeviceSchema schema, FieldReader& fields, DeviceEvent& event)
       event.detail = detail;
       break;
     }
+
     case DeviceSchema::kCopy:
       event.kind = model::EventKind::kMemcpy;
       event.detail = copy_detail(fields);
@@ -82,6 +84,7 @@ void decode_detail(DeviceSchema schema, FieldReader& fields, DeviceEvent& event)
       event.kind = model::EventKind::kCollective;
       event.detail = collective_detail(fields);
       break;
+
     default:
       event.kind = model::EventKind::kStreamWait;
       event.detail = model::StreamWaitDetail{fields.get<int32_t>("source_device", -1),
@@ -95,6 +98,7 @@ void decode_detail(DeviceSchema schema, FieldReader& fields, DeviceEvent& event)
 std::optional<DeviceEvent> decode_device_range(uint64_t schema_id, FieldReader fields) {
   DeviceEvent event;
   auto const schema = static_cast<DeviceSchema>(schema_id);
+
   switch (schema) {
     case DeviceSchema::kLaunch:
     case DeviceSchema::kKernel:
@@ -107,6 +111,7 @@ std::optional<DeviceEvent> decode_device_range(uint64_t schema_id, FieldReader f
       event.on_stream = true;
       decode_detail(schema, fields, event);
       return event;
+
     case DeviceSchema::kSync:
       event.kind = model::EventKind::kSync;
       event.detail = sync_detail(fields);
@@ -115,6 +120,7 @@ std::optional<DeviceEvent> decode_device_range(uint64_t schema_id, FieldReader f
       event.kind = model::EventKind::kMemory;
       event.detail = memory_detail(fields);
       return event;
+
     default:
       return {};
   }

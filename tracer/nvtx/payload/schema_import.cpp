@@ -21,28 +21,38 @@ TypeLayout layout_of(ScalarType type) {
   return {sizeof(T), alignof(T), type};
 }
 
-std::optional<TypeLayout> scalar_layout(uint64_t type) {
-  using enum ScalarType;
+std::optional<TypeLayout> signed_layout(uint64_t type) {
   switch (type) {
     case NVTX_PAYLOAD_ENTRY_TYPE_CHAR:
     case NVTX_PAYLOAD_ENTRY_TYPE_INT8:
-      return layout_of<int8_t>(kSigned);
+      return layout_of<int8_t>(ScalarType::kSigned);
+    case NVTX_PAYLOAD_ENTRY_TYPE_SHORT:
+    case NVTX_PAYLOAD_ENTRY_TYPE_INT16:
+      return layout_of<int16_t>(ScalarType::kSigned);
+    case NVTX_PAYLOAD_ENTRY_TYPE_INT:
+    case NVTX_PAYLOAD_ENTRY_TYPE_INT32:
+    case NVTX_PAYLOAD_ENTRY_TYPE_WCHAR:
+      return layout_of<int32_t>(ScalarType::kSigned);
+    case NVTX_PAYLOAD_ENTRY_TYPE_LONG:
+    case NVTX_PAYLOAD_ENTRY_TYPE_LONGLONG:
+    case NVTX_PAYLOAD_ENTRY_TYPE_INT64:
+      return layout_of<int64_t>(ScalarType::kSigned);
+    default:
+      return {};
+  }
+}
+
+std::optional<TypeLayout> unsigned_layout(uint64_t type) {
+  switch (type) {
     case NVTX_PAYLOAD_ENTRY_TYPE_UCHAR:
     case NVTX_PAYLOAD_ENTRY_TYPE_UINT8:
     case NVTX_PAYLOAD_ENTRY_TYPE_BYTE:
     case NVTX_PAYLOAD_ENTRY_TYPE_CHAR8:
-      return layout_of<uint8_t>(kUnsigned);
-    case NVTX_PAYLOAD_ENTRY_TYPE_SHORT:
-    case NVTX_PAYLOAD_ENTRY_TYPE_INT16:
-      return layout_of<int16_t>(kSigned);
+      return layout_of<uint8_t>(ScalarType::kUnsigned);
     case NVTX_PAYLOAD_ENTRY_TYPE_USHORT:
     case NVTX_PAYLOAD_ENTRY_TYPE_UINT16:
     case NVTX_PAYLOAD_ENTRY_TYPE_CHAR16:
-      return layout_of<uint16_t>(kUnsigned);
-    case NVTX_PAYLOAD_ENTRY_TYPE_INT:
-    case NVTX_PAYLOAD_ENTRY_TYPE_INT32:
-    case NVTX_PAYLOAD_ENTRY_TYPE_WCHAR:
-      return layout_of<int32_t>(kSigned);
+      return layout_of<uint16_t>(ScalarType::kUnsigned);
     case NVTX_PAYLOAD_ENTRY_TYPE_UINT:
     case NVTX_PAYLOAD_ENTRY_TYPE_UINT32:
     case NVTX_PAYLOAD_ENTRY_TYPE_CHAR32:
@@ -50,11 +60,7 @@ std::optional<TypeLayout> scalar_layout(uint64_t type) {
     case NVTX_PAYLOAD_ENTRY_TYPE_COLOR_ARGB:
     case NVTX_PAYLOAD_ENTRY_TYPE_PID_UINT32:
     case NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT32:
-      return layout_of<uint32_t>(kUnsigned);
-    case NVTX_PAYLOAD_ENTRY_TYPE_LONG:
-    case NVTX_PAYLOAD_ENTRY_TYPE_LONGLONG:
-    case NVTX_PAYLOAD_ENTRY_TYPE_INT64:
-      return layout_of<int64_t>(kSigned);
+      return layout_of<uint32_t>(ScalarType::kUnsigned);
     case NVTX_PAYLOAD_ENTRY_TYPE_ULONG:
     case NVTX_PAYLOAD_ENTRY_TYPE_ULONGLONG:
     case NVTX_PAYLOAD_ENTRY_TYPE_UINT64:
@@ -64,18 +70,27 @@ std::optional<TypeLayout> scalar_layout(uint64_t type) {
     case NVTX_PAYLOAD_ENTRY_TYPE_PID_UINT64:
     case NVTX_PAYLOAD_ENTRY_TYPE_TID_UINT64:
     case NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE:
-      return layout_of<uint64_t>(kUnsigned);
-    case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT:
-    case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT32:
-      return layout_of<float>(kReal);
-    case NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE:
-    case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64:
-      return layout_of<double>(kReal);
-    case NVTX_PAYLOAD_ENTRY_TYPE_LONGDOUBLE:
-      return TypeLayout{sizeof(long double), alignof(long double), {}};
+      return layout_of<uint64_t>(ScalarType::kUnsigned);
     default:
       return {};
   }
+}
+
+std::optional<TypeLayout> scalar_layout(uint64_t type) {
+  switch (type) {
+    case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT:
+    case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT32:
+      return layout_of<float>(ScalarType::kReal);
+    case NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE:
+    case NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64:
+      return layout_of<double>(ScalarType::kReal);
+    case NVTX_PAYLOAD_ENTRY_TYPE_LONGDOUBLE:
+      return TypeLayout{sizeof(long double), alignof(long double), {}};
+    default:
+      break;
+  }
+  if (auto const layout = signed_layout(type)) return layout;
+  return unsigned_layout(type);
 }
 
 /// Nothing when the entry's size is unknown.

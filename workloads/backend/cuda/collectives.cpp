@@ -29,8 +29,10 @@ void CudaDevice::collective(char const* name, Communicator& communicator, Collec
   auto& group = dynamic_cast<Exchange&>(communicator);
   STEPSCOPE_CHECK(settings_.member < group.members() && what.peer < group.members());
   if (is_refused(name) || !begin_launch()) return;
+
   collectives_.fetch_add(1, std::memory_order_relaxed);
   collective_bytes_.fetch_add(what.count * sizeof(float), std::memory_order_relaxed);
+
   enqueue(
       StreamKind::kCommunication, name,
       [&] { return fmt::format("{} floats on {} devices", what.count, group.members()); },
@@ -44,10 +46,13 @@ Expected<void> CudaDevice::exchange(Exchange& group, Collective const& what) {
       return base::fail("messages go between GPUs of one process only");  // no workload has others
     return what.op == CollectiveOp::kSend ? send(group, what) : receive(group, what);
   }
+
   if (group.has_nccl()) return exchange_by_nccl(group, what);
+
   auto const arrived = meet(group, {source_of(what), what.receive, what.count, nullptr});
   if (!arrived) return base::fail_with(arrived);
   for (Posting const& member : **arrived) STEPSCOPE_CHECK(member.count == what.count);
+
   if (auto done = take_part(**arrived, what); !done) return done;
   // No member goes on before all have read what they need.
   if (auto const left = meet(group, {}); !left) return base::fail_with(left);
@@ -139,6 +144,7 @@ Expected<CudaDevice::Staging*> CudaDevice::find_staging(Exchange& group, size_t 
         cudaEventQuery(consumed->event()) == cudaSuccess)
       return &staging;
   }
+
   auto memory = allocate(bytes, MemoryPurpose::kOther, "messages");
   if (!memory) return base::fail_with(memory);
   return &staging_.emplace_back(Staging{std::move(*memory), nullptr});
@@ -148,10 +154,12 @@ Expected<void> CudaDevice::send(Exchange& group, Collective const& what) {
   auto const staging = find_staging(group, what.count * sizeof(float));
   cudaGetLastError();  // an event that is not reached yet is no error
   if (!staging) return base::fail_with(staging);
+
   float* const data = (*staging)->memory.floats();
   if (auto done = copy_floats(stream(StreamKind::kCommunication), data, what.send, what.count);
       !done)
     return done;
+
   auto message = std::make_shared<Message>(
       Message{data, what.count, record(StreamKind::kCommunication), nullptr});
   (*staging)->last = message;
@@ -163,11 +171,13 @@ Expected<void> CudaDevice::receive(Exchange& group, Collective const& what) {
   auto const message = group.take(what.peer, settings_.member);
   if (message == nullptr) return broken(group);
   STEPSCOPE_CHECK(message->count == what.count);
+
   wait(StreamKind::kCommunication, message->filled);
   if (auto done =
           copy_floats(stream(StreamKind::kCommunication), what.receive, message->data, what.count);
       !done)
     return done;
+
   group.consume(*message, record(StreamKind::kCommunication));
   return {};
 }

@@ -237,11 +237,13 @@ class CudaConv2d final : public Conv2d {
       void const* const in = input(stream, dy, copies().y, sizes_.y);
       void const* const by = input(stream, weights, copies().weights, sizes_.weights);
       void* const out = plan_.bf16 ? copies().x : static_cast<void*>(dx);
+
       auto done = run(plan_.data, kData, [&](auto const& chosen) {
         return dnn_.backward_data(device_.cudnn(), &kOne, d_.weights, by, d_.y, in,
                                   d_.passes[kData], chosen.algorithm, device_.workspace(),
                                   chosen.workspace_bytes, &kZero, d_.x, out);
       });
+
       if (done && plan_.bf16) to_float(stream, static_cast<Bf16 const*>(out), dx, sizes_.x);
       return done;
     });
@@ -251,14 +253,17 @@ class CudaConv2d final : public Conv2d {
     launch(weights_name_, [=, this](cudaStream_t stream) {
       int64_t const rows = shape_.batch * shape_.out_height() * shape_.out_width();
       sum_columns(stream, dy, rows, shape_.out_channels, d_bias, device_.scratch());
+
       void const* const in = input(stream, x, copies().x, sizes_.x);
       void const* const by = input(stream, dy, copies().y, sizes_.y);
       void* const out = plan_.bf16 ? copies().weights : static_cast<void*>(d_weights);
+
       auto done = run(plan_.weights, kWeights, [&](auto const& chosen) {
         return dnn_.backward_weights(device_.cudnn(), &kOne, d_.x, in, d_.y, by,
                                      d_.passes[kWeights], chosen.algorithm, device_.workspace(),
                                      chosen.workspace_bytes, &kZero, d_.weights, out);
       });
+
       if (done && plan_.bf16)
         to_float(stream, static_cast<Bf16 const*>(out), d_weights, sizes_.weights);
       return done;
@@ -292,27 +297,28 @@ class CudaConv2d final : public Conv2d {
       dnn_.set_math_type(d_.passes[pass], candidates.front().math);
       cudnnStatus_t const status = call(candidates.front());
       if (status == CUDNN_STATUS_SUCCESS) return {};
+
       // What cuDNN refuses in a capture it has done before, and does again.
       if (candidates.size() == 1 || device_.is_capturing()) {
         return base::fail(
             "cuDNN: {}, run again with CUDNN_LOGLEVEL_DBG=2 CUDNN_LOGDEST_DBG=stderr to see why",
             dnn_.error_string(status));
       }
+
       cudaGetLastError();  // of the refused one
       candidates.erase(candidates.begin());
     }
   }
   template <class Work>
   void launch(std::string const& name, Work const& work) {
-    device_.launch(
-        name.c_str(),
-        [this] {
-          Conv2dShape const& s = shape_;
-          return fmt::format("{} x {} x {} x {} → {} channels, kernel {}, padding {}, stride {}",
-                             s.batch, s.height, s.width, s.in_channels, s.out_channels, s.kernel,
-                             s.padding, s.stride);
-        },
-        work);
+    auto const describe = [this] {
+      Conv2dShape const& s = shape_;
+      return fmt::format("{} x {} x {} x {} → {} channels, kernel {}, padding {}, stride {}",
+                         s.batch, s.height, s.width, s.in_channels, s.out_channels, s.kernel,
+                         s.padding, s.stride);
+    };
+
+    device_.launch(name.c_str(), describe, work);
   }
 
   CudaDevice& device_;

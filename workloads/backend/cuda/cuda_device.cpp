@@ -160,11 +160,14 @@ CudaDevice::~CudaDevice() {
   for (cudaStream_t const stream : streams_) {
     if (stream != nullptr) cudaStreamSynchronize(stream);
   }
+
   staging_.clear();
   workspace_ = Buffer();
   scratch_ = Buffer();
+
   if (cudnn_ != nullptr) libraries_->cudnn.destroy(cudnn_);
   if (cublas_ != nullptr) libraries_->cublas.destroy(cublas_);
+
   for (cudaStream_t const stream : {streams_[0], streams_[1], streams_[2], idle_}) {
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
@@ -174,12 +177,14 @@ void CudaDevice::fail(std::string_view operation, std::string_view shape,
                       std::string_view message) {
   std::string const text =
       fmt::format("{}: {}{}{}: {}", name(), operation, shape.empty() ? "" : " of ", shape, message);
+
   {
     std::lock_guard const lock(failure_mutex_);
     if (failure_) return;
     failure_ = text;
     failed_ = true;
   }
+
   group_.break_up(text);
 }
 
@@ -236,18 +241,21 @@ std::shared_ptr<void> CudaDevice::pin(void const* data, size_t bytes) {
 Event CudaDevice::record(StreamKind kind) {
   if (is_refused("an event")) return std::make_shared<CudaEvent>(events_, clock_, nullptr);
   activate();
+
   cudaEvent_t event = nullptr;
   if (!failed()) {
     if (int64_t const now = now_ns(); now - clock_measured_ns_ > ClockBase::kMaxAgeNs) {
       clock_measured_ns_ = now;
       if (auto fresh = ClockBase::measure(events_, idle_)) clock_ = std::move(fresh);
     }
+
     event = events_->take();
     cudaError_t const error =
         event == nullptr ? cudaGetLastError() : cudaEventRecord(event, stream(kind));
     if (auto done = to_expected(error, "cudaEventRecord"); !done)
       fail("record event", "", done.error().message);
   }
+
   return std::make_shared<CudaEvent>(events_, clock_, event);
 }
 
@@ -289,8 +297,10 @@ bool CudaDevice::begin_launch() {
   if (failed()) return false;
   activate();
   if (capture_) return !capture_->refused;
+
   launches_.fetch_add(1, std::memory_order_relaxed);
   if (settings_.faults.launch_delay_us == 0) return true;
+
   api::Work const range("busy host");
   int64_t const end = now_ns() + settings_.faults.launch_delay_us * 1000;
   while (now_ns() < end) {  // busy, not asleep: that is what it stands for
@@ -307,11 +317,13 @@ void CudaDevice::after_launch(StreamKind kind, bool is_copy) {
 void CudaDevice::copy(StreamKind kind, char const* name, void* to, void const* from, size_t bytes,
                       CopyDirection direction) {
   if (is_refused(name) || !begin_launch()) return;
+
   copies_.fetch_add(1, std::memory_order_relaxed);
   if (direction == CopyDirection::kHostToDevice)
     host_to_device_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   if (direction == CopyDirection::kDeviceToHost)
     device_to_host_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+
   enqueue(
       kind, name, [=] { return fmt::format("{} bytes", bytes); },
       [=](cudaStream_t stream) {
@@ -324,6 +336,7 @@ void CudaDevice::copy(StreamKind kind, char const* name, void* to, void const* f
 void CudaDevice::run(char const* name, elementwise::Op const& op, size_t count) {
   size_t const largest = settings_.faults.largest_operation;
   size_t const piece = largest > 0 ? largest : std::max<size_t>(1, count);
+
   for (size_t first = 0; first < count; first += piece) {
     size_t const last = std::min(count, first + piece);
     launch(

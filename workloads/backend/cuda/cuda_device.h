@@ -96,6 +96,7 @@ class CudaDevice final : public Device {
   void launch(char const* name, Describe const& describe, Work const& work) {
     if (!begin_launch()) return;
     count_operation();
+
     enqueue(StreamKind::kCompute, name, describe, [&](cudaStream_t stream) {
       bool const slow = settings_.faults.slow_device == static_cast<int64_t>(settings_.member);
       if (slow) begin_slow(stream, slow_begin());
@@ -103,6 +104,7 @@ class CudaDevice final : public Device {
       if (slow) end_slow(stream, slow_begin());
       return done;
     });
+
     after_launch(StreamKind::kCompute, false);
   }
   /// Whether operations are kept for a graph, not done.
@@ -144,6 +146,7 @@ class CudaDevice final : public Device {
     Expected<void> done = work(stream(kind));
     if (done) done = to_expected(cudaGetLastError(), "launch");
     if (done) return;
+
     if (is_capturing()) {
       refuse(fmt::format("{}: {}", name, done.error().message));
     } else {

@@ -56,10 +56,12 @@ struct BlockLanes {
     for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) {
       value = op(value, __shfl_xor_sync(kAllLanes, value, static_cast<int>(distance)));
     }
+
     if (blockDim.x == kWarp) return value;
     __syncthreads();  // what an earlier call left in `partial` has been read
     if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = value;
     __syncthreads();
+
     value = partial[0];
     for (unsigned warp = 1; warp < blockDim.x / kWarp; ++warp) value = op(value, partial[warp]);
     return value;
@@ -81,8 +83,8 @@ void launch_rows(cudaStream_t stream, F const& f, int64_t rows) {
   constexpr int64_t kShort = 1024, kMany = 256;
   constexpr unsigned kRowsOfBlock = 8;
   bool const warps = f.width <= kWarp || (f.width <= kShort && rows >= kMany);
-  dim3 const block =
-      warps ? dim3(kWarp, kRowsOfBlock) : dim3(rows < kMany ? kMostThreads : kThreads);
+  unsigned const threads_of_row = rows < kMany ? kMostThreads : kThreads;
+  dim3 const block = warps ? dim3(kWarp, kRowsOfBlock) : dim3(threads_of_row);
   auto const blocks = static_cast<size_t>((rows + block.y - 1) / block.y);
   rows_kernel<<<static_cast<unsigned>(std::min<size_t>(blocks, 1U << 30U)), block, 0, stream>>>(
       f, rows);
@@ -135,6 +137,7 @@ __global__ void column_totals(float const* partial, int64_t shares, int64_t colu
                               Outputs<N> to) {
   int64_t const column = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (column >= columns) return;
+
   for (int n = 0; n < N; ++n) {
     float sum = 0;
     for (int64_t share = 0; share < shares; ++share)
@@ -148,14 +151,17 @@ void launch_columns(cudaStream_t stream, F const& f, int64_t rows, int64_t colum
                     Outputs<N> const& to, Scratch scratch) {
   constexpr int64_t kWantedBlocks = 512, kFewestRows = 64;
   int64_t const wide = (columns + kColumnsOfBlock - 1) / kColumnsOfBlock;
+
   int64_t const fitting = static_cast<int64_t>(scratch.floats) / (N * columns);
   STEPSCOPE_CHECK(fitting > 0);  // a million columns fit
   int64_t shares = std::min({kWantedBlocks / wide, rows / kFewestRows, fitting});
   shares = std::max<int64_t>(1, shares);
+
   int64_t const share = std::max<int64_t>(1, (rows + shares - 1) / shares);
   dim3 const grid(static_cast<unsigned>(wide), static_cast<unsigned>(shares));
   column_partials<N><<<grid, dim3(kColumnsOfBlock, kRowLanes), 0, stream>>>(f, rows, columns, share,
                                                                             scratch.data);
+
   auto const blocks = static_cast<unsigned>((columns + kThreads - 1) / kThreads);
   column_totals<N><<<blocks, kThreads, 0, stream>>>(scratch.data, shares, columns, to);
 }
@@ -189,6 +195,7 @@ void run_elements(cudaStream_t stream, elementwise::Op const& op, size_t first, 
 
 void run_rows(cudaStream_t stream, rowwise::Op const& op, int64_t rows, Scratch scratch) {
   if (rows <= 0) return;
+
   std::visit(
       [=](auto const& f) {
         using F = std::decay_t<decltype(f)>;

@@ -18,6 +18,7 @@ cudaEvent_t EventPool::take() {
       return event;
     }
   }
+
   cudaEvent_t event = nullptr;
   return cudaEventCreate(&event) == cudaSuccess ? event : nullptr;
 }

@@ -25,10 +25,12 @@ std::shared_ptr<std::vector<Posting> const> Exchange::meet(uint32_t rank, Postin
   std::unique_lock lock(mutex_);
   std::shared_ptr<Round> const round = round_;
   round->postings[rank] = std::move(mine);
+
   if (++round->arrived == members_) {
     round_ = std::make_shared<Round>(members_);
     changed_.notify_all();
   }
+
   changed_.wait(lock, [&] { return round->arrived == members_ || broken_; });
   if (round->arrived < members_) return nullptr;
   return {round, &round->postings};
@@ -63,6 +65,7 @@ Event Exchange::consumed(Message const& message) {
 void Exchange::use_nccl(std::unique_ptr<NcclGroup> nccl) {
   nccl_ = std::move(nccl);
   if (peers_ == nullptr) return;
+
   GroupWatch::Settings settings;
   settings.devices = local_;
   settings.timeout = peers_->timeout();
@@ -71,6 +74,7 @@ void Exchange::use_nccl(std::unique_ptr<NcclGroup> nccl) {
     return gone ? gone : nccl_->asynchronous_error();
   };
   settings.on_fault = [this](std::string const& why) { break_up(why); };
+
   watch_ = std::make_unique<GroupWatch>(std::move(settings));
 }
 

@@ -81,6 +81,7 @@ bool Gemm::make_layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, int6
   auto const height = static_cast<uint64_t>(columns), width = static_cast<uint64_t>(rows);
   if (lt_.create_layout(&layout, type, height, width, columns) != CUBLAS_STATUS_SUCCESS)
     return false;
+
   auto const count = static_cast<int32_t>(shape_.batch);
   int64_t const stride = rows * columns;
   return lt_.set_layout(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count) ==

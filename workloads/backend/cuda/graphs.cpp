@@ -62,9 +62,11 @@ bool CudaDevice::is_refused(std::string_view what) {
 void CudaDevice::begin_capture() {
   STEPSCOPE_CHECK(!capture_);
   capture_.emplace();
+
   if (failed()) return refuse("the device has failed");
   if (settings_.faults.synchronize_every_op)
     return refuse("with --pathology sync-every-op the host waits for each operation");
+
   activate();
   auto const begun = to_expected(
       cudaStreamBeginCapture(stream(StreamKind::kCompute), cudaStreamCaptureModeThreadLocal),
@@ -105,8 +107,10 @@ void CudaDevice::replay(LaunchGraph& graph) {
   auto const& cuda_graph = dynamic_cast<CudaGraph const&>(graph);
   STEPSCOPE_CHECK(!capture_ && cuda_graph.workspace() == workspace());
   if (!begin_launch()) return;
+
   graphs_.fetch_add(1, std::memory_order_relaxed);
   kernels_.fetch_add(cuda_graph.operations(), std::memory_order_relaxed);
+
   enqueue(
       StreamKind::kCompute, cuda_graph.name(),
       [&] { return fmt::format("{} operations", cuda_graph.operations()); },

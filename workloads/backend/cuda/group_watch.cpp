@@ -42,6 +42,7 @@ GroupWatch::Waiting::~Waiting() {
 
 std::optional<std::string> GroupWatch::fault() const {
   if (auto wrong = settings_.look()) return wrong;
+
   int64_t const now = clock_ns(), longest = std::chrono::nanoseconds(settings_.timeout).count();
   for (uint32_t device = 0; device < settings_.devices; ++device) {
     int64_t const since = waiting_since_[device].load(std::memory_order_relaxed);
@@ -51,6 +52,7 @@ std::optional<std::string> GroupWatch::fault() const {
         "hangs, or the step is that long; if so, raise --collective-timeout",
         std::chrono::duration<double>(settings_.timeout).count());
   }
+
   return std::nullopt;
 }
 

@@ -141,10 +141,12 @@ __global__ void max_pool_backward_kernel(PoolGeometry g, float const* dy, uint8_
   for (int64_t i = first_index(); i < g.inputs; i += grid_threads()) {
     Place const at(i, g.height, g.width, g.channels);
     int const row = at.row + g.front_rows, column = at.column + g.front_columns;
+
     int const first_row = max(0, (row - g.window + g.stride) / g.stride),
               last_row = min(g.out_height - 1, row / g.stride);
     int const first_column = max(0, (column - g.window + g.stride) / g.stride);
     int const last_column = min(g.out_width - 1, column / g.stride);
+
     float sum = 0;
     for (int r = first_row; r <= last_row; ++r) {
       for (int c = first_column; c <= last_column; ++c) {
@@ -154,6 +156,7 @@ __global__ void max_pool_backward_kernel(PoolGeometry g, float const* dy, uint8_
         if (positions[output] == position) sum += dy[output];
       }
     }
+
     dx[i] = sum;
   }
 }
@@ -171,13 +174,16 @@ template <class Value, class Use>
 __device__ void over_windows(LrnShape const& s, int64_t pixel, float* terms, Value value, Use use) {
   auto const channels = static_cast<int>(s.channels), radius = static_cast<int>(s.radius);
   int64_t const base = pixel * s.channels;
+
   bool const exists = pixel < s.batch * s.height * s.width;
   if (exists) {
     for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x))
       terms[c] = value(base + c);
   }
+
   __syncthreads();
   if (!exists) return;
+
   for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) {
     float sum = 0;
     for (int j = max(0, c - radius); j <= min(channels - 1, c + radius); ++j) sum += terms[j];

@@ -98,6 +98,7 @@ Expected<std::unique_ptr<MaxPool>> CudaDevice::max_pool(std::string_view name,
         "{}: {}: a window of {} x {} is larger than 16 x 16, use a smaller one", this->name(), name,
         shape.window, shape.window);
   }
+
   auto positions = allocate(
       static_cast<size_t>(shape.batch * shape.out_height() * shape.out_width() * shape.channels),
       MemoryPurpose::kActivations, fmt::format("{}.positions", name));
@@ -112,6 +113,7 @@ Expected<std::unique_ptr<Lrn>> CudaDevice::lrn(std::string_view name, LrnShape c
     return base::fail_unsupported("{}: {}: {} channels are more than {}, use fewer", this->name(),
                                   name, shape.channels, kMaxChannels);
   }
+
   auto scale =
       allocate(static_cast<size_t>(shape.batch * shape.height * shape.width * shape.channels) *
                    sizeof(float),

@@ -34,6 +34,7 @@ Expected<void> check_gpu(int gpu, int count) {
                       count == 1 ? std::string("there is one: cuda:0")
                                  : fmt::format("there are cuda:0 to cuda:{}", count - 1));
   }
+
   int major = 0;
   auto known = to_expected(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu),
                            fmt::format("cuda:{}", gpu));
@@ -85,11 +86,13 @@ Expected<void> connect(Exchange& group, std::vector<int> const& gpus,
                        std::map<int, uint64_t> const& uses) {
   if (uses.size() == 1) return {};
   if (uses.size() < gpus.size()) return let_see_each_other(uses);
+
   auto const nccl = load_nccl();
   if (!nccl) {
     if (let_see_each_other(uses)) return {};  // slower, and right
     return base::fail_with(nccl);
   }
+
   auto connected = NcclGroup::connect(*nccl, gpus);
   if (!connected) return base::fail_with(connected);
   group.use_nccl(std::move(*connected));
@@ -190,17 +193,21 @@ Expected<Prepared> prepare(Meant const& meant, uint64_t memory_limit) {
   Prepared prepared;
   auto const count = count_gpus();
   if (!count) return base::fail_with(count);
+
   for (auto const& [gpu, devices] : meant.devices) {
     if (auto good = check_gpu(gpu, *count); !good) return base::fail_with(good);
   }
+
   auto libraries = load_libraries();
   if (!libraries) return base::fail_with(libraries);
   prepared.libraries = std::move(*libraries);
+
   for (auto const& [gpu, devices] : meant.devices) {
     auto const capacity = capacity_of(gpu, devices, memory_limit);
     if (!capacity) return base::fail_with(capacity);
     prepared.capacities[gpu] = *capacity;
   }
+
   return prepared;
 }
 

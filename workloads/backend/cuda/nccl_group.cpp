@@ -86,6 +86,7 @@ base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl,
         "cuda: NCCL cannot connect the {} GPUs ({}), run again with NCCL_DEBUG=WARN to see why",
         gpus.size(), nccl.error_string(result));
   }
+
   std::unique_ptr<NcclGroup> group(new NcclGroup(nccl, gpus.size()));
   for (size_t local = 0; local < gpus.size(); ++local)
     group->members_[local]->communicator = made[local];
@@ -97,12 +98,16 @@ base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl, 
   if (local.shared) ::setenv(kSharingVariable, "1", 0);  // NCCL has read none yet
   auto const id = share_id(nccl, local.shared, peers);
   if (!id) return base::fail_with(id);
+
   // Before NCCL waits for the others: then who fails can tell them.
   peers.watch();
+
   std::unique_ptr<NcclGroup> group(new NcclGroup(nccl, local.gpus.size()));
   auto connected = group->start(local, *id, peers);
   if (connected) connected = group->wait_until_connected(peers);
+
   if (connected) return group;
+
   group->abort();
   peers.give_up(connected.error().message);
   return base::fail_with(connected);
@@ -115,9 +120,11 @@ base::Expected<void> NcclGroup::start(Local const& local, ncclUniqueId const& id
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     local.activate(local.gpus[i]);
+
     ncclResult_t const result =
         nccl_.init_rank(&members_[i]->communicator, static_cast<int>(peers.size() * count), id,
                         static_cast<int>(peers.rank() * count + i), &config);
+
     if (result != ncclSuccess && result != ncclInProgress) {
       return base::fail("cuda:{}: NCCL cannot connect it with the GPUs of the other processes: {}",
                         local.gpus[i], words(result));
@@ -156,6 +163,7 @@ base::Expected<void> NcclGroup::call(uint32_t local, Call const& call) {
   Member& member = *members_[local];
   std::lock_guard const lock(member.mutex);
   if (aborted_) return base::fail("NCCL: the communicator was aborted");
+
   ncclResult_t result = call(nccl_, member.communicator);
   while (result == ncclInProgress) {
     std::this_thread::sleep_for(kLookEvery);
@@ -163,6 +171,7 @@ base::Expected<void> NcclGroup::call(uint32_t local, Call const& call) {
     ncclResult_t const asked = nccl_.async_error(member.communicator, &result);
     if (asked != ncclSuccess) result = asked;
   }
+
   if (result == ncclSuccess) return {};
   return base::fail("{}", words(result));
 }
@@ -181,6 +190,7 @@ std::optional<std::string> NcclGroup::asynchronous_error() {
 
 void NcclGroup::abort() {
   if (aborted_.exchange(true)) return;
+
   for (auto const& member : members_) {
     // Not std::timed_mutex: the thread sanitizer does not know its lock.
     std::unique_lock lock(member->mutex, std::try_to_lock);
@@ -189,6 +199,7 @@ void NcclGroup::abort() {
       std::this_thread::sleep_for(kLookEvery);
       static_cast<void>(lock.try_lock());
     }
+
     if (member->communicator != nullptr) nccl_.abort(std::exchange(member->communicator, nullptr));
   }
 }

@@ -132,11 +132,13 @@ base::Expected<std::vector<GpuChoice>> choose_gpus(std::vector<GpuView> const& v
   for (size_t rank = 0; rank < views.size(); ++rank) {
     auto gpus = choose_for(views, rank);
     if (!gpus) return base::fail_with(gpus);
+
     choices.push_back({std::move(*gpus), {}});
     if (choices.back().gpus.size() == choices.front().gpus.size()) continue;
     return base::fail("cuda: rank {} has {} GPUs, rank 0 {}: all processes must have as many", rank,
                       choices.back().gpus.size(), choices.front().gpus.size());
   }
+
   if (auto counted = count_sharers(views, choices); !counted) return base::fail_with(counted);
   return choices;
 }

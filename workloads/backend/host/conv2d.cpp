@@ -64,6 +64,7 @@ class HostConv2d final : public Conv2d {
         gradient_(std::move(gradient)) {
     auto const outputs = static_cast<double>(shape.batch * shape.out_height() * shape.out_width() *
                                              shape.out_channels);
+
     flops_ = 2.0 * outputs * static_cast<double>(shape.kernel * shape.kernel * shape.in_channels);
     bytes_ = plan_.x.get_size() + plan_.y.get_size() + plan_.plain_weights.get_size();
   }

@@ -25,12 +25,14 @@ DensePlan plan_dense(dnnl::engine const& engine, DenseShape const& s) {
   p.y = matrix(s.batch, s.outputs);
   p.matrix = matrix(s.outputs, s.inputs);
   p.bias = vector_of(s.outputs);
+
   auto const plain = workspace_attributes(false);
   p.forward = describe<Forward>(engine, workspace_attributes(s.relu),
                                 dnnl::prop_kind::forward_training, p.x, p.matrix, p.bias, p.y);
   p.data = describe_backward<BackwardData>(engine, plain, p.forward, p.x, p.matrix, p.y);
   p.weights =
       describe_backward<BackwardWeights>(engine, plain, p.forward, p.x, p.matrix, p.bias, p.y);
+
   return p;
 }
 
@@ -97,11 +99,13 @@ class HostDense final : public Dense {
 Expected<std::unique_ptr<Dense>> HostDevice::dense(std::string_view name, DenseShape const& shape) {
   auto made = plan(*this, name, [&] { return plan_dense(engine_, shape); });
   if (!made) return base::fail_with(made);
+
   size_t const scratch =
       std::max({made->forward.scratchpad_desc().get_size(), made->data.scratchpad_desc().get_size(),
                 made->weights.scratchpad_desc().get_size()});
   if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved)
     return base::fail_with(reserved);
+
   return plan(*this, name, [&]() -> std::unique_ptr<Dense> {
     return std::make_unique<HostDense>(*this, name, shape, *made);
   });

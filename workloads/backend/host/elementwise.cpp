@@ -39,6 +39,7 @@ constexpr size_t kWorthThreads = 16'384;
 void HostDevice::run(char const* name, elementwise::Op const& op, size_t count) {
   size_t const piece =
       faults_.largest_operation > 0 ? faults_.largest_operation : std::max<size_t>(1, count);
+
   for (size_t first = 0; first < count; first += piece) {
     size_t const last = std::min(count, first + piece);
     std::visit(
@@ -59,6 +60,7 @@ void HostDevice::run_rows(char const* name, rowwise::Op const& op, int64_t rows)
   std::visit(
       [&](auto const& f) {
         auto const elements = static_cast<uint64_t>(rows * f.width);
+
         launch_kernel(name, static_cast<double>(f.kFlops) * static_cast<double>(elements),
                       f.kBytes * elements, [f, rows, elements] {
 #pragma omp parallel for schedule(static) if (rows > 1 && elements >= kWorthThreads)

@@ -103,13 +103,16 @@ Expected<Buffer> HostDevice::allocate(size_t bytes, MemoryPurpose purpose, std::
   api::MemoryPayload payload{};
   api::DeviceResultRange<api::MemoryPayload> const range(api::DeviceSchema::kMemory, name.c_str(),
                                                          payload);
+
   if (faults_.uncached_memory) synchronize();
   Expected<Arena::Block> const block = arena_.allocate(bytes, purpose, owner);
   if (faults_.uncached_memory && block)
     std::memset(block->data, 0, bytes);  // what has just come from the system has no pages yet
+
   // A refused allocation is reported with address 0 and no bytes.
   report_memory(block.value_or(Arena::Block{nullptr, 0, purpose, name}), api::MemoryOp::kAllocate,
                 payload);
+
   if (!block) return base::fail_with(block);
   return Buffer(*this, block->data, bytes);
 }
@@ -241,16 +244,19 @@ api::CollectivePayload HostDevice::describe(Ring& ring, Collective const& what) 
 void HostDevice::collective(char const* name, Communicator& communicator, Collective const& what) {
   auto& ring = dynamic_cast<Ring&>(communicator);
   before_launch();
+
   api::CollectivePayload const payload = describe(ring, what);
   api::DeviceRange const launch(api::DeviceSchema::kLaunch, name,
                                 api::LaunchPayload{payload.correlation, index_, payload.stream});
   launches_.fetch_add(1, std::memory_order_relaxed);
+
   stream(StreamKind::kCommunication).push([this, name, payload, &ring, what] {
     api::DeviceRange const range(api::DeviceSchema::kCollective, name, payload);
     ring.exchange(member_, what);
     collectives_.fetch_add(1, std::memory_order_relaxed);
     collective_bytes_.fetch_add(payload.bytes, std::memory_order_relaxed);
   });
+
   after_launch(StreamKind::kCommunication, false);
 }
 
@@ -274,6 +280,23 @@ OpCounts HostDevice::counts() const {
           collective_bytes_.load()};
 }
 
+namespace {
+
+Expected<uint32_t> parse_host_count(std::string_view arguments) {
+  uint32_t count = 1;
+  if (arguments.empty()) return count;
+
+  char const* const last = arguments.data() + arguments.size();
+  auto const [end, error] = std::from_chars(arguments.data(), last, count);
+  if (error != std::errc() || end != last || count == 0 || count > kMaxDevices) {
+    return base::fail("host:{}: not a number of host devices, use host:1 to host:{}", arguments,
+                      kMaxDevices);
+  }
+  return count;
+}
+
+}  // namespace
+
 Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOptions const& options) {
   if (options.precision != Precision::kFp32) {
     return base::fail(
@@ -288,16 +311,9 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
         "option out");
   }
 
-  uint32_t count = 1;
-  if (!arguments.empty()) {
-    auto const [end, error] =
-        std::from_chars(arguments.data(), arguments.data() + arguments.size(), count);
-    if (error != std::errc() || end != arguments.data() + arguments.size() || count == 0 ||
-        count > kMaxDevices) {
-      return base::fail("host:{}: not a number of host devices, use host:1 to host:{}", arguments,
-                        kMaxDevices);
-    }
-  }
+  auto const counted = parse_host_count(arguments);
+  if (!counted) return base::fail_with(counted);
+  uint32_t const count = *counted;
 
   std::shared_ptr<Processes> const& processes = options.processes;
   uint32_t const neighbours = processes ? processes->launch().local_size : 1;

@@ -26,11 +26,13 @@ MatMulPlan plan_matmul(dnnl::engine const& engine, MatMulShape const& s) {
   p.a = matrices(s.batch, s.m, s.k, s.transpose_a);
   p.b = matrices(s.batch, s.k, s.n, s.transpose_b);
   p.c = matrices(s.batch, s.m, s.n, false);
+
   dnnl::primitive_attr attributes = workspace_attributes(false);
   dnnl::post_ops after;
   if (s.alpha != 1.0F) scale_result(attributes, after, s.alpha);
   if (s.beta != 0.0F) after.append_sum(s.beta);
   attributes.set_post_ops(after);
+
   p.product = describe<dnnl::matmul>(engine, attributes, p.a, p.b, p.c);
   return p;
 }

@@ -93,13 +93,16 @@ Expected<std::unique_ptr<MaxPool>> HostDevice::max_pool(std::string_view name,
                                                         MaxPoolShape const& shape) {
   auto made = plan(*this, name, [&] { return plan_pool(engine_, shape); });
   if (!made) return base::fail_with(made);
+
   size_t const scratch = std::max(made->forward.scratchpad_desc().get_size(),
                                   made->backward.scratchpad_desc().get_size());
   if (auto reserved = reserve_workspace(scratch, fmt::format("{}.workspace", name)); !reserved)
     return base::fail_with(reserved);
+
   auto positions = allocate(made->forward.workspace_desc().get_size(), MemoryPurpose::kActivations,
                             fmt::format("{}.positions", name));
   if (!positions) return base::fail_with(positions);
+
   return plan(*this, name, [&]() -> std::unique_ptr<MaxPool> {
     return std::make_unique<HostMaxPool>(*this, name, *made, std::move(*positions));
   });

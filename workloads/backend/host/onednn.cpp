@@ -14,12 +14,15 @@ Expected<PackedWeights> PackedWeights::create(HostDevice& device, dnnl::memory::
   weights.packed_ = packed;
   weights.same_ = plain == packed;
   if (weights.same_) return weights;
+
   Expected<Buffer> buffer = device.allocate(packed.get_size(), MemoryPurpose::kWorkspace, owner);
   if (!buffer) return base::fail_with(buffer);
   weights.buffer_ = std::move(*buffer);
+
   dnnl::engine const& engine = device.engine();
   weights.pack_ = dnnl::reorder(dnnl::reorder::primitive_desc(engine, plain, engine, packed));
   weights.unpack_ = dnnl::reorder(dnnl::reorder::primitive_desc(engine, packed, engine, plain));
+
   return weights;
 }
 

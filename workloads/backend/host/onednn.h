@@ -75,6 +75,7 @@ template <class Make>
 auto plan(HostDevice const& device, std::string_view layer, Make make)
     -> Expected<decltype(make())> {
   ScopedWorkerThreads const threads(device.threads());
+
   try {
     return make();
   } catch (dnnl::error const& error) {

@@ -42,6 +42,7 @@ inline dnnl::pooling_forward::primitive_desc describe_max_pool(
     dnnl::engine const& engine, dnnl::primitive_attr const& attributes, MaxPoolWindows const& of) {
   auto const training = dnnl::prop_kind::forward_training;
   auto const max = dnnl::algorithm::pooling_max;
+
 #if DNNL_VERSION_MAJOR >= 3
   dnnl::memory::dims const no_holes(of.window.size(), 0);
   return describe<dnnl::pooling_forward>(engine, attributes, training, max, of.x, of.y, of.stride,
@@ -55,6 +56,7 @@ inline dnnl::pooling_backward::primitive_desc describe_max_pool_backward(
     dnnl::engine const& engine, dnnl::primitive_attr const& attributes,
     dnnl::pooling_forward::primitive_desc const& forward, MaxPoolWindows const& of) {
   auto const max = dnnl::algorithm::pooling_max;
+
 #if DNNL_VERSION_MAJOR >= 3
   dnnl::memory::dims const no_holes(of.window.size(), 0);
   return describe_backward<dnnl::pooling_backward>(engine, attributes, forward, max, of.x, of.y,
@@ -77,6 +79,7 @@ inline dnnl::lrn_forward::primitive_desc describe_lrn(dnnl::engine const& engine
                                                       LrnWindow const& of) {
   auto const training = dnnl::prop_kind::forward_training;
   auto const across = dnnl::algorithm::lrn_across_channels;
+
 #if DNNL_VERSION_MAJOR >= 3
   return describe<dnnl::lrn_forward>(engine, attributes, training, across, of.x, of.x, of.size,
                                      of.alpha, of.beta, of.bias);
@@ -89,6 +92,7 @@ inline dnnl::lrn_backward::primitive_desc describe_lrn_backward(
     dnnl::engine const& engine, dnnl::primitive_attr const& attributes,
     dnnl::lrn_forward::primitive_desc const& forward, LrnWindow const& of) {
   auto const across = dnnl::algorithm::lrn_across_channels;
+
 #if DNNL_VERSION_MAJOR >= 3
   return describe_backward<dnnl::lrn_backward>(engine, attributes, forward, across, of.x, of.x,
                                                of.x, of.size, of.alpha, of.beta, of.bias);

@@ -69,14 +69,17 @@ void forward_row(LrnShape const& s, float const* x, float* y, RowScratch& r) {
 
 void backward_row(LrnShape const& s, float const* x, float const* dy, float* dx, RowScratch& r) {
   row_power(s, x, r);
+
   auto const channels = static_cast<size_t>(s.channels);
   float const* const power = r.power.data();
   float const* const scale = r.scale.data();
   float const* const sum = r.sum.data();
   float* const middle = r.padded.data() + s.radius;
+
 #pragma omp simd
   for (size_t c = 0; c < channels; ++c) middle[c] = dy[c] * x[c] * power[c] / scale[c];
   window_sums(r, s.radius);
+
   float const factor = 2.0F * s.alpha * s.beta;
 #pragma omp simd
   for (size_t c = 0; c < channels; ++c) dx[c] = dy[c] * power[c] - factor * x[c] * sum[c];
@@ -97,6 +100,7 @@ class PlainLrn final : public Lrn {
 #pragma omp parallel
       {
         RowScratch scratch(shape_);
+
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < rows_; ++row) {
           forward_row(shape_, x + row * shape_.channels, y + row * shape_.channels, scratch);
@@ -109,6 +113,7 @@ class PlainLrn final : public Lrn {
 #pragma omp parallel
       {
         RowScratch scratch(shape_);
+
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < rows_; ++row) {
           int64_t const at = row * shape_.channels;

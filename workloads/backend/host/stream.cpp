@@ -75,12 +75,14 @@ void HostStream::run(std::string const& thread_name, int threads, std::vector<in
   set_worker_threads(threads);
   stay_on_cores(cores);
   wake_up_soon();
+
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
     std::function<void()> const task = std::move(tasks_.front());
     tasks_.pop_front();
+
     lock.unlock();
     task();
     lock.lock();

@@ -40,6 +40,7 @@ void add_and_scale(float* sum, float const* so_far, float const* theirs, size_t 
 void add_and_scale_both(float* own, float* theirs, size_t length, float factor) {
   size_t const whole = length - length % kLineFloats;
   size_t const last = length > 0 ? length - 1 : 0;
+
   for (size_t line = 0; line < whole; line += kLineFloats) {
     size_t const ahead = std::min(line + kFloatsAhead, last);
     __builtin_prefetch(own + ahead, 1);
@@ -48,6 +49,7 @@ void add_and_scale_both(float* own, float* theirs, size_t length, float factor) 
     for (size_t i = line; i < line + kLineFloats; ++i)
       own[i] = theirs[i] = (own[i] + theirs[i]) * factor;
   }
+
   for (size_t i = whole; i < length; ++i) own[i] = theirs[i] = (own[i] + theirs[i]) * factor;
 }
 
