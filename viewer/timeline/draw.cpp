@@ -40,8 +40,8 @@ std::string bar_label(model::Trace const& trace, uint32_t row, float width) {
   return {};
 }
 
-void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row const& row,
-               Item const& item, Canvas canvas) {
+void draw_item(ImDrawList& list, ViewState const& state, Row const& row, Item const& item,
+               Canvas canvas) {
   float const x0 = canvas.origin.x + std::floor(item.x0);
   float x1 = canvas.origin.x + std::floor(item.x1);
   float const width = x1 - x0;
@@ -214,7 +214,7 @@ void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state
       if (layout.items[i].kind == ItemKind::kSegment) {
         draw_segment(list, state, layout.items[i], canvas);
       } else {
-        draw_item(list, scene, state, row, layout.items[i], canvas);
+        draw_item(list, state, row, layout.items[i], canvas);
       }
     }
     draw_curve(list, scene, state, layout, row, canvas);
