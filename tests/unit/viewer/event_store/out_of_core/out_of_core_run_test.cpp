@@ -46,8 +46,7 @@ std::tuple<uint32_t, uint32_t, int64_t, int64_t> place_of(Scene const& scene,
           columns.dur[at->row]};
 }
 
-void expect_same_items(Scene const& in_memory, Layout const& expected, Scene const& out_of_core,
-                       Layout const& found) {
+void expect_same_items(Scene const& in_memory, Layout const& expected, Layout const& found) {
   ASSERT_EQ(found.rows.size(), expected.rows.size());
   for (size_t r = 0; r < expected.rows.size(); ++r) {
     Row const& row = expected.rows[r];
@@ -183,8 +182,7 @@ TEST_F(OutOfCoreTest, DrawsTheSameEventsOnceTheyWereRead) {
   for (TimeWindow const& window : windows_of(expected)) {
     state.window = window;
     SCOPED_TRACE(window.begin);
-    expect_same_items(expected, lay_out(expected, state, kArea), *scene,
-                      settled(*scene, state, kArea));
+    expect_same_items(expected, lay_out(expected, state, kArea), settled(*scene, state, kArea));
   }
 }
 
@@ -200,8 +198,7 @@ TEST_F(OutOfCoreTest, DrawsClosedRanksAsTheyAre) {
   auto const length = static_cast<double>(expected.length);
   state.window = {length * 0.4, length * 0.45};
 
-  expect_same_items(expected, lay_out(expected, state, kArea), *scene,
-                    settled(*scene, state, kArea));
+  expect_same_items(expected, lay_out(expected, state, kArea), settled(*scene, state, kArea));
 }
 
 TEST_F(OutOfCoreTest, KeepsTheMarksOfATrackWithADamagedBlock) {
