@@ -7,8 +7,8 @@
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 
+#include "trace/file/codec/listed_kinds.h"
 #include "trace/file/format.h"
-#include "trace/file/listed_kinds.h"
 
 namespace stepscope::file {
 namespace {

@@ -9,8 +9,8 @@
 #include <tbb/parallel_for.h>
 
 #include "trace/base/hash_number.h"
+#include "trace/file/codec/listed_kinds.h"
 #include "trace/file/in_order_reader.h"
-#include "trace/file/listed_kinds.h"
 #include "trace/model/kinds.h"
 
 namespace stepscope::file {

@@ -9,82 +9,10 @@
 
 #include "trace/base/column.h"
 #include "trace/model/collective_ops.h"
+#include "trace/model/detail_values.h"
 #include "trace/model/kinds.h"
 
 namespace stepscope::model {
-
-enum class StreamKind : uint8_t { kCompute = 0, kCopy = 1, kCommunication = 2 };
-enum class CopyDirection : uint8_t {
-  kUnknown = 0,
-  kHostToDevice = 1,
-  kDeviceToHost = 2,
-  kDeviceToDevice = 3,
-  kPeerToPeer = 4,
-  kHostToHost = 5
-};
-enum class CollectiveAlgorithm : uint8_t {
-  kUnknown = 0,
-  kTree = 1,
-  kRing = 2,
-  kCollnetDirect = 3,
-  kCollnetChain = 4,
-  kNvls = 5,
-  kNvlsTree = 6,
-  kPat = 7
-};
-enum class CollectiveProtocol : uint8_t { kUnknown = 0, kLl = 1, kLl128 = 2, kSimple = 3 };
-/// Where the launch of a call's kernel is, among the launches of the call's thread.
-enum class CallLaunch : uint8_t {
-  kBefore = 0,  ///< not known, most likely the last before the call: the library tells of a call
-                ///< just after its launch
-  kInside = 1,  ///< known: within the first call of its plan
-  kNone = 2     ///< there is none, or it cannot be known which it is
-};
-/// How far a call's operation had come when the recording ended. Only in recordings that report
-/// calls that never ended.
-enum class CollectiveState : uint8_t {
-  kUnknown = 0,
-  kEnqueued = 1,
-  kStarted = 2,
-  kCompleted = 3,
-  kCalled = 4  ///< it was called, in order with the others; whether it is over is unknown
-};
-enum class DataType : uint8_t {
-  kUnknown = 0,
-  kInt8 = 1,
-  kUint8 = 2,
-  kInt32 = 3,
-  kUint32 = 4,
-  kInt64 = 5,
-  kUint64 = 6,
-  kFloat16 = 7,
-  kFloat32 = 8,
-  kFloat64 = 9,
-  kBfloat16 = 10,
-  kFloat8E4m3 = 11,
-  kFloat8E5m2 = 12
-};
-enum class SyncKind : uint8_t { kUnknown = 0, kDevice = 1, kStream = 2, kEvent = 3 };
-enum class MemoryOp : uint8_t { kUnknown = 0, kAllocate = 1, kFree = 2 };
-enum class MemoryKind : uint8_t {
-  kUnknown = 0,
-  kPageable = 1,
-  kPinned = 2,
-  kDevice = 3,
-  kManaged = 4,
-  kDeviceStatic = 5
-};
-enum class MemoryPurpose : uint8_t {
-  kOther = 0,
-  kWeights = 1,
-  kGradients = 2,
-  kOptimizer = 3,
-  kActivations = 4,
-  kWorkspace = 5,
-  kInput = 6
-};
-/// How the payload of a range is to be read.
-enum class NumberType : uint8_t { kNone = 0, kUnsigned = 1, kSigned = 2, kReal = 3 };
 
 struct StepDetail {
   int64_t index = 0;  ///< of the step in the job, from 0
@@ -277,20 +205,5 @@ template <class Visit>
 void with_detail_type(DetailTable table, Visit&& visit) {
   with_detail_type(table, visit, static_cast<DetailTables const*>(nullptr));
 }
-
-char const* to_string(StreamKind kind);
-char const* to_string(CopyDirection direction);
-char const* to_string(CollectiveAlgorithm algorithm);
-char const* to_string(CollectiveProtocol protocol);
-char const* to_string(CallLaunch launch);
-char const* to_string(CollectiveState state);
-char const* to_string(DataType type);
-/// Bytes of one element; 0 = unknown.
-uint64_t bytes_of(DataType type);
-char const* to_string(SyncKind kind);
-char const* to_string(MemoryOp op);
-char const* to_string(MemoryKind kind);
-char const* to_string(MemoryPurpose purpose);
-char const* to_string(NumberType type);
 
 }  // namespace stepscope::model

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "viewer/event_store/event_store.h"
+#include "viewer/queries/search_query.h"
 #include "viewer/timeline/layout_parts.h"
 #include "viewer/widgets/text.h"
 

@@ -14,13 +14,13 @@
 #include "trace/base/format.h"
 #include "tracer/api/annotate.h"
 #include "workloads/data/input_pipeline.h"
+#include "workloads/data/test_batch.h"
 #include "workloads/processes/agreement.h"
 #include "workloads/processes/merge.h"
 #include "workloads/processes/processes.h"
 #include "workloads/thread_name.h"
 #include "workloads/training/checkpoint.h"
 #include "workloads/training/device_worker.h"
-#include "workloads/training/test_batch.h"
 #include "workloads/training/training_start.h"
 
 namespace stepscope::workloads {

@@ -1,8 +1,9 @@
 // What the work of one process waited for, from its trace alone (DEFINITIONS, "Critical path").
 // Every device op has the op before it on its stream, the ops that events name and its launch, and
-// which of these was over last. Every sync has the device op whose end let the host go on. Of the
-// trace's rows the graph holds only numbers and times, so that walks over the ranks need no trace.
-// O(n log n) in the process's device ops and syncs, one pass over the kinds of its other events.
+// which of these was over last. Every sync has the device op whose end let the host go on. The
+// graph holds only numbers and times of the trace's rows, so that walks over the ranks need no
+// trace. O(n log n) in the process's device ops and syncs, one pass over the kinds of its other
+// events.
 #pragma once
 
 #include <algorithm>

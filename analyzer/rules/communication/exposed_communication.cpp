@@ -11,7 +11,7 @@ namespace {
 /// Some of the last bucket's all-reduce can never be hidden: there is no compute left behind it.
 constexpr double kLeastExposedShare = 0.10;
 
-/// Without what late peers or its own late host keep from being hidden.
+/// Without what late peers or its own launch-bound time keep from being hidden.
 int64_t exposed_transfer(MeasuredDevice const& device) {
   return std::max<int64_t>(
       0, device.exposed_comm_ns - device.exposed_late_ns - device.unhidden_comm_ns);

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "trace/model/copy_kinds.h"
+#include "trace/model/detail_values.h"
 
 namespace stepscope::tracer {
 namespace {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "trace/import/common/communication_names.h"
-#include "trace/model/copy_kinds.h"
+#include "trace/model/detail_values.h"
 
 namespace stepscope::import::nsys {
 namespace {
