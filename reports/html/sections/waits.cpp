@@ -214,20 +214,16 @@ std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeli
   table.number("Compute", "A step")
       .number("Bubble", "A step: waiting for another stage")
       .number("Bubble share");
+
   int64_t longest = 0;
-
-  auto const a_step = [](analyzer::PipelineStats::Stage const& stage, int64_t ns) {
-    return ns / static_cast<int64_t>(std::max<uint64_t>(stage.steps, 1));
-  };
-
   for (auto const& stage : pipeline.stages)
-    longest = std::max(longest, a_step(stage, stage.total_ns));
+    longest = std::max(longest, stage.per_step(stage.total_ns));
 
   for (size_t i = 0; i < std::min(pipeline.stages.size(), kStages); ++i) {
     auto const& stage = pipeline.stages[i];
-    int64_t const compute = a_step(stage, stage.compute_ns),
-                  bubble = a_step(stage, stage.bubble_ns);
-    int64_t const total = a_step(stage, stage.total_ns);
+    int64_t const compute = stage.per_step(stage.compute_ns),
+                  bubble = stage.per_step(stage.bubble_ns);
+    int64_t const total = stage.per_step(stage.total_ns);
 
     table.row({count_cell(i + 1), label_cell(device_label(page.run, stage.ref)),
                bar_cell_of({{&kStageComputes, compute},
@@ -235,9 +231,7 @@ std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeli
                             {&kStageElse, std::max<int64_t>(total - compute - bubble, 0)}},
                            longest),
                ns_cell(total), ns_cell(compute), ns_cell(bubble),
-               stage.total_ns > 0 ? share_cell(static_cast<double>(stage.bubble_ns) /
-                                               static_cast<double>(stage.total_ns))
-                                  : none_cell()});
+               share_cell(stage.bubble_share())});
   }
 
   return table.html() + and_more(table.size(), pipeline.stages.size(), "stage");
