@@ -20,8 +20,8 @@ using PageJson = nlohmann::json;
 /// Bars that a chart of 1,000 px can tell apart; more steps are averaged in groups of neighbours.
 constexpr size_t kMaxBars = 400;
 constexpr size_t kMemoryBuckets = 400;
-/// Pages of large jobs stay small: so many bars of all devices' steps together, though each has 16
-/// at least.
+/// Bars of all devices' steps together, so that pages of large jobs stay small; each device has at
+/// least kLeastBars.
 constexpr size_t kAllBars = 12'800, kLeastBars = 16;
 constexpr size_t kMaxBandwidthPoints = 1'500;
 /// Bars of devices below each other; more are a screen of their own.
