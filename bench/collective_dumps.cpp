@@ -1,5 +1,5 @@
-// How fast dumps of PyTorch's flight recorder and logs of NCCL's inspector are read: made ones of
-// kCalls collectives each, in memory. Medians of kRepeats; beside them what it takes to add up as
+// How fast dumps of PyTorch's flight recorder and logs of NCCL's inspector are read: synthetic ones
+// of kCalls collectives each, in memory. Medians of kRepeats. For comparison it times adding up as
 // many bytes on one core.
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // How fast exports of Nsight Systems are read: nsys_import [EXPORT.sqlite | ROWS], where ROWS
 // (default 4,000,000) makes one of that many rows in the folder of temporary files. Medians of
-// kRepeats, one core, from the page cache; beside them what it takes SQLite alone to step over the
-// same rows and columns of the same tables.
+// kRepeats, one core, from the page cache. For comparison it times SQLite alone as it steps over
+// the same rows and columns of the same tables.
 #include <array>
 #include <cstdint>
 #include <cstdio>

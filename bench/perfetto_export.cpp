@@ -1,5 +1,5 @@
-// How fast a run is written for Perfetto (and as JSON), in memory where /dev/shm is there, beside
-// what the machine needs to copy and to write as many bytes.
+// How fast a run is written for Perfetto (and as JSON), in memory where /dev/shm exists. For
+// comparison it times copying and writing as many bytes.
 #include <cstring>
 #include <filesystem>
 #include <memory>

@@ -1,5 +1,5 @@
-// How small and how fast trace files are, beside what this machine can do at all, measured in the
-// same run.
+// How small and how fast trace files are, compared with the machine's limits, measured in the same
+// run.
 //   trace_file [FOLDER OF KINETO TRACES]     e.g. v100-ddp-memory-rank1of2.json.gz and
 //   v100-resnet-ns.json.gz
 // For each trace: bytes an event as JSON, gzip, 24-byte structs and ours; encoding, decoding,

@@ -1,7 +1,7 @@
 // What opening a large run costs: trace_open RUN (made with stepscope synth, say 64 ranks of 1.6 M
 // events). All files from their ends alone; one step of one rank; a view of every track from its
-// summary; the first file without its end. Medians of kRepeats, from the page cache; beside them
-// what it takes to touch as many bytes.
+// summary; the first file without its end. Medians of kRepeats, from the page cache. For
+// comparison it times touching as many bytes.
 #include <cstdio>
 #include <filesystem>
 #include <functional>

@@ -160,7 +160,7 @@ std::vector<Check> check_driver(Places const& places) {
 std::vector<Check> check_gpus(Places const& places) {
   if (!has_gpu(places)) return {};
   auto const driver = load_cuda_driver(places);
-  if (!driver) return {};  // told by check_driver
+  if (!driver) return {};  // check_driver() reports it
   std::vector<Check> checks;
   for (int const device : cuda_devices(*driver)) checks.push_back(describe_gpu(*driver, device));
   return checks;

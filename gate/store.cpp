@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::Expected;
 
-/// Where `kind` stands in a file of ours, however it was formatted anew.
+/// Bytes of a file in which `kind` must stand, even if another program reformatted the file.
 constexpr size_t kSniffedBytes = 4096;
 /// Entries of a folder that are looked at.
 constexpr size_t kMostEntries = 10'000;

@@ -5,8 +5,8 @@
 namespace stepscope::query {
 namespace {
 
-/// Ends are kept for so many rows together: 1/128 of a column's bytes, and a search looks at so
-/// many rows at most.
+/// Rows of a track that share one stored end: ends take 1/128 of a column's bytes, and a search
+/// looks at no more rows than that.
 constexpr uint32_t kEndBlock = 128;
 
 }  // namespace

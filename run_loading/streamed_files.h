@@ -25,9 +25,9 @@ struct ReadingProgress {
   std::atomic<size_t> processes_read = 0;  ///< each is read twice: for its skeleton and as a whole
 };
 
-/// What becomes of a process that cannot be read beside others that can.
+/// How to treat a process that cannot be read while others can.
 enum class Unreadable : uint8_t {
-  kLeftOut,        ///< it is none of the run
+  kLeftOut,        ///< the run does not have it
   kWithoutEvents,  ///< it has its place among the others, and no events
 };
 

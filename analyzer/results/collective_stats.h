@@ -50,6 +50,15 @@ struct PipelineStats {
     int64_t bubble_ns = 0;   ///< of total_ns: waiting for another stage
     int64_t compute_ns = 0;  ///< of total_ns
     uint64_t steps = 0;
+    /// The mean of a sum over the steps.
+    [[nodiscard]] int64_t per_step(int64_t sum_ns) const {
+      return steps > 0 ? sum_ns / static_cast<int64_t>(steps) : sum_ns;
+    }
+    /// None without time.
+    [[nodiscard]] std::optional<double> bubble_share() const {
+      if (total_ns <= 0) return std::nullopt;
+      return static_cast<double>(bubble_ns) / static_cast<double>(total_ns);
+    }
   };
   std::vector<Stage> stages;  ///< the first stage first; at least two
   PipelineSchedule schedule = PipelineSchedule::kUnknown;

@@ -31,6 +31,12 @@ struct MemoryOwners {
 
 struct MemoryStats {
   std::optional<uint64_t> capacity_bytes, peak_allocated_bytes, peak_reserved_bytes;
+  /// Capacity − peak reserved; none where either is unknown, or the trace contradicts itself.
+  [[nodiscard]] std::optional<uint64_t> headroom_bytes() const {
+    if (!capacity_bytes || !peak_reserved_bytes || *capacity_bytes < *peak_reserved_bytes)
+      return std::nullopt;
+    return *capacity_bytes - *peak_reserved_bytes;
+  }
   /// 1 − largest gap / (reserved − allocated), at the first instant of peak_reserved_bytes. None
   /// where gaps are unknown (metrics/memory/memory_gaps.h) or nothing is free.
   std::optional<double> fragmentation;

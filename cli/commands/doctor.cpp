@@ -79,7 +79,7 @@ void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
 
   if (!file.is_finished()) diagnosis.losses.push_back(lost_end(file, damage));
   for (file::DamagedPlace const& place : damage) {
-    if (place.is_end && !file.is_finished()) continue;  // told above
+    if (place.is_end && !file.is_finished()) continue;  // lost_end() reports it
 
     std::string const what = fmt::format("{} at byte {}: {}", base::format_bytes(place.bytes),
                                          place.offset, file::describe(place, file.tracks()));

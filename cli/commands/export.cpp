@@ -160,7 +160,7 @@ Expected<Exported> export_into(ExportOptions const& options, ExportFormat const&
   if (exported->events == 0) return fail("nothing to export: no event lies there");
   if (auto const finished = (*exporter)->finish(); !finished) return base::fail_with(finished);
 
-  // Beside a part of the ranks, earlier files of the others still are what they were.
+  // An export of some ranks leaves earlier files of the others alone: they are still valid.
   if (exported->processes == processes) exported->removed = (*exporter)->remove_leftovers();
   exported->note = (*exporter)->note();
   return exported;

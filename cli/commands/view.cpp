@@ -1,4 +1,4 @@
-// stepscope view RUN: hands over to the viewer program, which stands beside this one.
+// stepscope view RUN: runs the viewer program, which is in the same folder as this one.
 #include <cerrno>
 #include <cstring>
 #include <memory>

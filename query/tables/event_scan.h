@@ -47,7 +47,7 @@ class EventScan {
   EventScan(Processes const& processes, model::TraceTable const& table)
       : processes_(processes), table_(table) {}
 
-  /// Begins anew.
+  /// Restarts the scan.
   void start(EventFilter filter);
   void next() {
     ++at_;

@@ -27,8 +27,8 @@ class Cursor {
   Cursor(Cursor const&) = delete;
   Cursor& operator=(Cursor const&) = delete;
   virtual ~Cursor() = default;
-  /// Begins anew: as VirtualTable::best_index() decided, with the values of the constraints that it
-  /// took, in their order.
+  /// Restarts the scan as VirtualTable::best_index() decided, with the values of the constraints
+  /// that it took, in their order.
   virtual void start(char const* plan, std::span<sqlite3_value*> values) = 0;
   virtual void next() = 0;
   [[nodiscard]] virtual bool at_end() const = 0;

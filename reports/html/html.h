@@ -18,7 +18,7 @@ struct ReportOptions {
   std::string version;  ///< of the program that writes the report, for the footer
   Language language = Language::kEnglish;
   int timeline_spans =
-      6'000;  ///< about so many spans a timeline view; more cost time and size, fewer cost detail
+      6'000;  ///< of a timeline view, about; more cost time and size, fewer cost detail
 };
 
 /// A whole HTML document.

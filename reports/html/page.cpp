@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/steps/step_lengths.h"
 #include "reports/html/bars.h"
 #include "reports/html/escape.h"
 #include "reports/words/language.h"
@@ -89,26 +90,6 @@ analyzer::TimeSplit mean_split(Summary const& summary) {
 
 std::string evidence_view_id(size_t finding) { return fmt::format("finding-{}", finding + 1); }
 
-namespace {
-
-/// Where a step number ran, over all devices.
-model::Interval extent_of_step(analyzer::Analysis const& analysis, int64_t number) {
-  std::optional<model::Interval> extent;
-  for (analyzer::StepStats const& step : analysis.steps) {
-    if (step.step != number) continue;
-    for (model::Interval const& part : {step.host_window, step.window}) {
-      if (part.length() <= 0) continue;
-      extent = extent ? model::Interval{std::min(extent->begin, part.begin),
-                                        std::max(extent->end, part.end)}
-                      : part;
-    }
-  }
-
-  return extent.value_or(model::Interval{});
-}
-
-}  // namespace
-
 model::Interval widened(model::Interval when, double share, int64_t at_least_ns,
                         model::Interval limit) {
   int64_t const margin =
@@ -122,18 +103,13 @@ std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analys
   if (range.length() <= 0) return views;
   views.push_back({"run", std::string(tr("Whole run")), range, std::nullopt});
 
-  std::vector<std::pair<int64_t, int64_t>> lengths;  // (length, step) of the steps that count
-  for (StepPeriod const& period : step_periods(analysis))
-    if (!period.step->warmup) lengths.emplace_back(period.when.length(), period.step->step);
-  if (!lengths.empty()) {
-    std::sort(lengths.begin(), lengths.end());
-    int64_t const typical = lengths[(lengths.size() - 1) / 2].second;
-    int64_t const slowest = lengths.back().second;
-    views.push_back({"typical", tr("Typical step ({}, of median length)", typical),
-                     widened(extent_of_step(analysis, typical), 0.05, 0, range), std::nullopt});
-    if (slowest != typical)
-      views.push_back({"slowest", tr("Slowest step ({})", slowest),
-                       widened(extent_of_step(analysis, slowest), 0.05, 0, range), std::nullopt});
+  if (auto const examples = analyzer::example_steps(analysis)) {
+    auto const& [typical, slowest] = *examples;
+    views.push_back({"typical", tr("Typical step ({}, of median length)", typical.step),
+                     widened(typical.when, 0.05, 0, range), std::nullopt});
+    if (slowest.step != typical.step)
+      views.push_back({"slowest", tr("Slowest step ({})", slowest.step),
+                       widened(slowest.when, 0.05, 0, range), std::nullopt});
   }
 
   for (size_t i = 0; i < std::min(analysis.findings.size(), kMaxEvidenceViews); ++i) {

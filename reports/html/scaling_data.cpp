@@ -16,8 +16,8 @@ using analyzer::Estimate;
 using analyzer::ScalingSeries;
 using analyzer::StepPart;
 
-/// Models are drawn up to so many times the devices that were measured: further they say little,
-/// and points would be crowded.
+/// Curves of models end at this multiple of the most measured devices: farther predictions say
+/// little, and would crowd the points.
 constexpr double kDrawnBeyond = 4;
 constexpr int kPointsOfLine = 60;
 

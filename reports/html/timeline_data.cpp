@@ -15,7 +15,7 @@
 namespace stepscope::reports {
 namespace {
 
-/// A page shows so many devices' rows; the viewer has all.
+/// Devices whose rows a page shows; the viewer has all.
 constexpr size_t kMaxDevices = 16;
 /// Threads of a process that feed its devices; others say nothing about training.
 constexpr size_t kMaxThreads = 4;
@@ -142,7 +142,7 @@ std::vector<model::TrackId> threads_with(model::Trace const& trace, RowContent c
   return tracks;
 }
 
-/// Below so many processes each shows its steps and phases; above, the first one's stand for all.
+/// With fewer processes each shows its steps and phases; else the first one's stand for all.
 constexpr size_t kProcessesInFull = 3;
 
 /// A process's rows from the top: steps, host threads, then its devices' streams.

@@ -36,7 +36,7 @@ struct Span {
 /// Which events of a track a row shows.
 enum class RowContent : uint8_t { kDeviceOps, kHostWaits, kPhases, kSteps, kRanges };
 
-/// "device 0 compute" on device 0 is its "compute": where the device is named beside it.
+/// "compute" of a stream named "device 0 compute" on device 0, for rows that name the device.
 std::string stream_label(model::Track const& track);
 
 /// Events of `rows` that touch `window` (trace time), thinned to at most about 2 × columns spans.

@@ -62,17 +62,13 @@ StateJson limits_json(
 }  // namespace
 
 StateJson memory_json(analyzer::MemoryStats const& memory) {
-  bool const has_headroom = memory.capacity_bytes && memory.peak_reserved_bytes &&
-                            *memory.capacity_bytes >= *memory.peak_reserved_bytes;
   auto const& owners = memory.peak_owners;
 
   return {
       {"capacity_bytes", known_or_null(memory.capacity_bytes)},
       {"peak_allocated_bytes", known_or_null(memory.peak_allocated_bytes)},
       {"peak_reserved_bytes", known_or_null(memory.peak_reserved_bytes)},
-      {"headroom_bytes", has_headroom
-                             ? StateJson(*memory.capacity_bytes - *memory.peak_reserved_bytes)
-                             : StateJson(nullptr)},
+      {"headroom_bytes", known_or_null(memory.headroom_bytes())},
       {"fragmentation", real_or_null(memory.fragmentation)},
       {"worst_fragmentation", real_or_null(memory.worst_fragmentation)},
       {"stranded_bytes", known_or_null(memory.stranded_bytes)},

@@ -14,7 +14,7 @@ constexpr size_t kRowsAtOnce = 64;
 /// Number of texts of such rows that are kept next to the document.
 constexpr size_t kTextsAtOnce = 64;
 
-/// The value as it stands so many spaces deep. In JSON a newline is never within a string.
+/// Appends the value, indented by `depth` spaces. In JSON a newline is never within a string.
 void append_value(JsonLines::Json const& value, size_t depth, std::string& to) {
   std::string const lines = value.dump(1, ' ', false, JsonLines::Json::error_handler_t::replace);
   for (size_t begin = 0; begin < lines.size();) {

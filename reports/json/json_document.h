@@ -18,8 +18,8 @@ namespace stepscope::reports {
 class JsonLines {
  public:
   using Json = nlohmann::ordered_json;
-  /// To the end of `text`, as elements of an array whose bracket is there already, at so many
-  /// spaces.
+  /// Appends elements of an array to `text`, which has its opening bracket. `depth`: spaces before
+  /// each line.
   JsonLines(std::string& text, size_t depth) : text_(text), depth_(depth) {}
 
   void begin_object() { begin('{'); }

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/metrics/core/quantile.h"
+#include "analyzer/metrics/steps/step_lengths.h"
 #include "reports/words/labels.h"
 #include "reports/words/summary.h"
 
@@ -15,7 +15,7 @@ namespace stepscope::reports {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-constexpr size_t kMostLabelBytes = 300;
+constexpr size_t kMostMetricLabelBytes = 300;
 /// Ranges, threads and ranks of a process: each is a time series in the database that collects
 /// them.
 constexpr size_t kMostHostRows = 32;
@@ -88,33 +88,15 @@ void add_run(model::Run const& run, analyzer::Analysis const& analysis, Metrics&
 
 void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
   Summary const summary = summarize(analysis);
-  std::vector<int64_t> lengths;
-
-  double sum = 0;
-  auto const add_length = [&](int64_t length) {
-    lengths.push_back(length);
-    sum += static_cast<double>(length);
-  };
-  for (StepPeriod const& period : step_periods(analysis))
-    if (!period.step->warmup) add_length(period.when.length());
-
-  // A run without steps of devices has those of its hosts.
-  bool const is_of_hosts = analysis.steps.empty();
-  for (analyzer::HostStats const& host : analysis.hosts)
-    for (analyzer::HostStepStats const& step : host.steps)
-      if (is_of_hosts && !step.warmup) add_length(step.period.length());
-  std::sort(lengths.begin(), lengths.end());
-
   metrics.family("stepscope_step_seconds", "summary", "seconds",
                  "Steps of all devices, each with the idle time that leads to it; without steps of "
                  "devices those of host threads.");
 
-  if (!lengths.empty()) {
-    for (double const q : {0.5, 0.95})
-      metrics.sample({{"quantile", fmt::format("{}", q)}},
-                     static_cast<double>(analyzer::quantile_of_sorted(lengths, q)) / kNsPerSecond);
-    metrics.sample({}, sum / kNsPerSecond, "_sum");
-    metrics.sample({}, static_cast<double>(lengths.size()), "_count");
+  if (auto const lengths = analyzer::step_lengths(analysis)) {
+    metrics.seconds({{"quantile", "0.5"}}, lengths->median_ns);
+    metrics.seconds({{"quantile", "0.95"}}, lengths->p95_ns);
+    metrics.sample({}, lengths->sum_ns / kNsPerSecond, "_sum");
+    metrics.sample({}, static_cast<double>(lengths->count), "_count");
   }
 
   metrics.family("stepscope_step_part_seconds", "gauge", "seconds",
@@ -197,7 +179,7 @@ void add_by_name(Metrics& metrics, Labels const& host, char const* label,
                  std::vector<Row> const& rows, size_t most) {
   std::map<std::string, int64_t> by_name;
   for (size_t i = 0; i < std::min(rows.size(), most); ++i)
-    by_name[shown(rows[i].first, kMostLabelBytes)] += rows[i].second;
+    by_name[shown(rows[i].first, kMostMetricLabelBytes)] += rows[i].second;
   for (auto const& [name, ns] : by_name) metrics.seconds(with(host, label, name), ns);
 }
 
@@ -301,7 +283,7 @@ void add_findings(analyzer::Analysis const& analysis, Metrics& metrics) {
 
 std::string openmetrics_label(std::string_view value) {
   std::string out = "\"";
-  for (char const c : shown(value, kMostLabelBytes)) {
+  for (char const c : shown(value, kMostMetricLabelBytes)) {
     if (c == '\\' || c == '"') out += '\\';
     if (c == '\n')
       out += "\\n";

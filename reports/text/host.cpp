@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/host/main_range.h"
 #include "reports/words/host_words.h"
 #include "reports/words/labels.h"
 #include "trace/base/format.h"
@@ -38,7 +39,7 @@ std::string ranges_table(analyzer::HostStats const& host, Paint const& paint) {
   Rows rows = {{"range", "kind", "count", per_step ? "own, a step" : "own",
                 per_step ? "of the step" : "of busy time",
                 per_step ? "with inner, a step" : "with inner", "longest"}};
-  int64_t const whole = per_step ? *host.mean_ns : busy_time(host);
+  int64_t const whole = per_step ? *host.mean_ns : analyzer::busy_time(host);
 
   for (analyzer::HostRangeStats const& range : host.ranges) {
     if (rows.size() > kMostRangeLines) break;

@@ -18,7 +18,8 @@ TextTable speed_table(analyzer::ScalingSeries const& series);
 TextTable factor_table(analyzer::ScalingSeries const& series);
 /// Where a step's time goes; parts of less than a thousandth everywhere are left out.
 TextTable step_part_table(analyzer::ScalingSeries const& series);
-/// Kernels that lose most to the work's share, at most `rows`, with what is not told apart.
+/// Kernels that lose most against their share of the work, at most `rows`; the last row may be all
+/// further kernels together.
 TextTable kernel_growth_table(analyzer::ScalingSeries const& series, size_t rows);
 /// Each model: what it says, how well it predicts, up to where devices pay off, what doubled
 /// devices would give.

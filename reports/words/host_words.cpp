@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/host/main_range.h"
 #include "reports/words/findings/advice.h"
 #include "reports/words/labels.h"
 #include "reports/words/language.h"
@@ -41,29 +42,6 @@ std::string host_op_of(analyzer::Finding const& finding) {
   return {};
 }
 
-struct MainRange {
-  analyzer::HostRangeStats const* range = nullptr;
-  int64_t ns = 0;
-};
-/// The range, other than a wait for data, with most time of its own: in a step where there are
-/// steps, else in all. One that ran once is a frame around the program and explains nothing, unless
-/// no range ran twice.
-MainRange main_range(analyzer::Analysis const& analysis, bool per_step, uint64_t at_least_ran = 2) {
-  MainRange main;
-  for (analyzer::HostStats const& host : analysis.hosts)
-    for (analyzer::HostRangeStats const& range : host.ranges) {
-      if (range.kind == analyzer::HostRangeKind::kInput || range.names != 1 ||
-          range.count < at_least_ran)
-        continue;
-
-      int64_t const ns = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
-      if (ns > main.ns) main = {&range, ns};
-    }
-
-  if (main.range == nullptr && at_least_ran > 1) return main_range(analysis, per_step, 1);
-  return main;
-}
-
 std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const& summary) {
   std::string text =
       tr("No device work was recorded. A step takes {} on average (95 % of them at most {}).",
@@ -74,7 +52,7 @@ std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const&
     text += tr(" The program waits for data for {} of it ({}).",
                base::format_duration(*summary.input_ns), base::format_share(input));
 
-  MainRange const main = main_range(analysis, true);
+  analyzer::MainRange const main = analyzer::main_range(analysis, true);
   if (main.range != nullptr && main.ns > *summary.mean_ns)
     text += tr(" Most other time is in {}: {} a step, summed over threads.",
                in_quotes(main.range->name), base::format_duration(main.ns));
@@ -98,7 +76,7 @@ std::string ranges_verdict(analyzer::Analysis const& analysis) {
       tr("No device work and no steps were recorded. {} recorded what the program did for {}.",
          counted(threads, "thread"), base::format_duration(longest));
 
-  MainRange const main = main_range(analysis, false);
+  analyzer::MainRange const main = analyzer::main_range(analysis, false);
   if (main.range == nullptr) return text;
   return text + tr(" Most of their time is in {}: {}, summed over threads.",
                    in_quotes(main.range->name), base::format_duration(main.ns));
@@ -200,13 +178,6 @@ bool has_device_work(analyzer::Analysis const& analysis) {
   return std::any_of(
       analysis.devices.begin(), analysis.devices.end(),
       [](analyzer::DeviceStats const& device) { return device.kernels + device.copies > 0; });
-}
-
-int64_t busy_time(analyzer::HostStats const& host) {
-  double sum = 0;
-  for (analyzer::HostThreadStats const& thread : host.threads)
-    sum += static_cast<double>(thread.busy_ns);
-  return static_cast<int64_t>(std::min(sum, 9e18));
 }
 
 std::string negotiation_words(analyzer::NegotiationStats const& facts) {

@@ -18,9 +18,6 @@ using analyzer::HostSummary;
 /// How many rows of a process, and how many processes, texts and pages show.
 inline constexpr size_t kMostHosts = 16;
 
-/// Busy time summed over all threads: the whole for shares of ranges if there are no steps.
-int64_t busy_time(analyzer::HostStats const& host);
-
 /// One to three sentences; empty where nothing of a host is known. Begins without a blank.
 std::string host_verdict(analyzer::Analysis const& analysis);
 /// "Rank 0 comes last to 4 of 4 negotiations, 3.10 ms after the others on average." Empty where no

@@ -134,6 +134,18 @@ std::vector<DeviceWait> waits_by_device(Analysis const& analysis) {
   return result;
 }
 
+std::vector<DeviceWait> longest_waits(Analysis const& analysis, size_t most) {
+  std::vector<DeviceWait> devices = waits_by_device(analysis);
+  if (devices.size() <= most) return devices;
+
+  std::nth_element(devices.begin(), devices.begin() + static_cast<ptrdiff_t>(most), devices.end(),
+                   [](DeviceWait const& a, DeviceWait const& b) { return a.wait_ns > b.wait_ns; });
+  devices.resize(most);
+  std::sort(devices.begin(), devices.end(),
+            [](DeviceWait const& a, DeviceWait const& b) { return a.ref < b.ref; });
+  return devices;
+}
+
 std::optional<WaitSummary> summarize_waits(Analysis const& analysis) {
   WaitSummary summary;
   for (WaitStats const& row : analysis.waits)

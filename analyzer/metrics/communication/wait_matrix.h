@@ -1,6 +1,7 @@
 // Waiting for peers as tables (results/wait_matrix.h), from an analyzed run.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,9 @@ std::optional<StepWaits> step_waits(StepWaitMatrix const& matrix, StepWaitMatrix
 
 /// The devices that take part in collectives, sorted by ref.
 std::vector<DeviceWait> waits_by_device(Analysis const& analysis);
+
+/// The `most` devices of waits_by_device() that wait longest, sorted by ref.
+std::vector<DeviceWait> longest_waits(Analysis const& analysis, size_t most);
 
 /// None where nothing was measured, or no device waited for a late peer.
 std::optional<WaitSummary> summarize_waits(Analysis const& analysis);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/work/totals_over_devices.h"
 #include "reports/html/bars.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
@@ -96,15 +96,6 @@ std::string kernels_table(Page const& page) {
   return table.html() + and_more(table.size(), page.analysis.kernels.size(), "row");
 }
 
-/// Device time of one range over all devices.
-struct OpSum {
-  analyzer::OpStats const* first = nullptr;
-  uint64_t count = 0;
-  int64_t total_ns = 0, most_ns = -1;
-  analyzer::DeviceRef most_on;
-  size_t devices = 0;
-};
-
 char const* op_words(analyzer::OpStats::What what) {
   switch (what) {
     case analyzer::OpStats::What::kRange:
@@ -119,44 +110,14 @@ char const* op_words(analyzer::OpStats::What what) {
   return "further ranges together";
 }
 
-/// Order: ranges first, then total time, descending.
-std::vector<OpSum> op_sums(analyzer::Analysis const& analysis, analyzer::OpStats::Level level) {
-  std::map<std::pair<analyzer::OpStats::What, std::string_view>, OpSum> by_name;
-  for (analyzer::OpStats const& row : analysis.ops) {
-    if (row.level != level) continue;
-
-    OpSum& sum = by_name[{row.what, row.name}];
-    if (sum.first == nullptr) sum.first = &row;
-    sum.count += row.count;
-    sum.total_ns = saturated_sum(sum.total_ns, row.total_ns);
-    ++sum.devices;
-
-    if (row.total_ns <= sum.most_ns) continue;
-    sum.most_ns = row.total_ns;
-    sum.most_on = row.ref;
-  }
-
-  std::vector<OpSum> sums;
-  for (auto const& [key, sum] : by_name) sums.push_back(sum);
-  std::stable_sort(sums.begin(), sums.end(), [](OpSum const& a, OpSum const& b) {
-    bool const a_is_range = a.first->what == analyzer::OpStats::What::kRange;
-    bool const b_is_range = b.first->what == analyzer::OpStats::What::kRange;
-    return a_is_range != b_is_range ? a_is_range : a.total_ns > b.total_ns;
-  });
-
-  return sums;
-}
-
 std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
-  std::vector<OpSum> const sums = op_sums(page.analysis, level);
-
+  std::vector<analyzer::OpTotal> const sums = analyzer::op_totals(page.analysis, level);
   bool const is_op = level == analyzer::OpStats::Level::kOp;
-  bool const is_range_known = std::any_of(sums.begin(), sums.end(), [](OpSum const& sum) {
-    return sum.first->what == analyzer::OpStats::What::kRange;
-  });
+  bool const is_range_known =
+      std::any_of(sums.begin(), sums.end(), [](analyzer::OpTotal const& sum) {
+        return sum.first->what == analyzer::OpStats::What::kRange;
+      });
   if (!is_range_known) return {};
-  int64_t all = 0;
-  for (OpSum const& sum : sums) all = saturated_sum(all, sum.total_ns);
 
   bool const several = page.analysis.devices.size() > 1;
   Table table(is_op ? "ops-table" : "layers-table",
@@ -171,17 +132,16 @@ std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
 
   // Operations outside of ranges always end the list, so that the rows sum to all device time.
   size_t ranges = 0, left_out = 0;
-  for (OpSum const& sum : sums) {
+  for (analyzer::OpTotal const& sum : sums) {
     bool const is_range = sum.first->what == analyzer::OpStats::What::kRange;
     if (is_range && ++ranges > kOpRows) {
       ++left_out;
       continue;
     }
 
-    double const share = all > 0 ? static_cast<double>(sum.total_ns) / static_cast<double>(all) : 0;
     std::vector<Cell> cells = {
         is_range ? name_cell(sum.first->name) : text_cell(tr(op_words(sum.first->what))),
-        count_cell(sum.count), ns_cell(sum.total_ns), meter_cell("compute", share)};
+        count_cell(sum.count), ns_cell(sum.total_ns), meter_cell("compute", sum.share)};
 
     if (several) {
       cells.push_back(ns_cell(sum.total_ns / static_cast<int64_t>(sum.devices)));

@@ -2,10 +2,10 @@
 // program that launched it.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/work/totals_over_devices.h"
 #include "reports/html/bars.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
@@ -122,23 +122,6 @@ std::string graphs_table(Page const& page) {
          and_more(table.size(), page.analysis.graphs.size(), "row");
 }
 
-/// Adds a row to the sum over devices, its optional facts too.
-void add_copies(analyzer::CopyStats& sum, analyzer::CopyStats const& row) {
-  sum.count += row.count;
-  sum.bytes += row.bytes;
-  sum.small_count += row.small_count;
-  sum.blocking_count += row.blocking_count;
-
-  sum.total_ns = saturated_sum(sum.total_ns, row.total_ns);
-  sum.both_ways_ns = saturated_sum(sum.both_ways_ns, row.both_ways_ns);
-  if (row.pageable_count) sum.pageable_count = sum.pageable_count.value_or(0) + *row.pageable_count;
-  if (row.pageable_bytes) sum.pageable_bytes = sum.pageable_bytes.value_or(0) + *row.pageable_bytes;
-
-  sum.gbps.reset();
-  if (sum.total_ns > 0)
-    sum.gbps = static_cast<double>(sum.bytes) / static_cast<double>(sum.total_ns);  // bytes/ns
-}
-
 class CopyTable {
  public:
   CopyTable(std::string_view id, std::string_view caption, bool with_device)
@@ -201,39 +184,6 @@ std::vector<BarPart> phase_bar(analyzer::PhaseStats const& phase) {
   int64_t const compute = phase.compute_ns.value_or(0), comm = phase.exposed_comm_ns.value_or(0);
   int64_t const rest = std::max<int64_t>(phase.busy_ns.value_or(0) - compute - comm, 0);
   return {{&part(0), compute}, {&part(1), comm}, {&kRest, rest}};
-}
-
-/// Phases of one name on all devices: the sums; the medians are of the device with most time.
-std::vector<analyzer::PhaseStats> phase_sums(analyzer::Analysis const& analysis) {
-  std::map<std::string_view, size_t> places;
-  std::vector<analyzer::PhaseStats> sums;
-
-  auto const add = [](std::optional<int64_t>& to, std::optional<int64_t> more) {
-    if (more) to = saturated_sum(to.value_or(0), *more);
-  };
-
-  for (analyzer::PhaseStats const& row : analysis.phases) {
-    auto const [found, is_new] = places.emplace(row.name, sums.size());
-    if (is_new) {
-      sums.push_back(row);
-      continue;
-    }
-
-    analyzer::PhaseStats& sum = sums[found->second];
-    sum.count += row.count;
-    sum.ops += row.ops;
-    sum.host_ns = saturated_sum(sum.host_ns, row.host_ns);
-    add(sum.busy_ns, row.busy_ns);
-    add(sum.compute_ns, row.compute_ns);
-    add(sum.exposed_comm_ns, row.exposed_comm_ns);
-  }
-
-  std::stable_sort(sums.begin(), sums.end(), [](auto const& a, auto const& b) {
-    return a.name.empty() != b.name.empty() ? b.name.empty()
-                                            : a.busy_ns.value_or(0) > b.busy_ns.value_or(0);
-  });
-
-  return sums;
 }
 
 std::string phases_table(std::vector<analyzer::PhaseStats> const& phases) {
@@ -316,17 +266,13 @@ std::string launches_section(Page const& page) {
 
 std::string copies_section(Page const& page) {
   if (page.analysis.copies.empty()) return {};
-  std::map<model::CopyDirection, analyzer::CopyStats> sums;
 
   CopyTable by_device("device-copies-table", "Copies by device and direction", true);
-  for (analyzer::CopyStats const& row : page.analysis.copies) {
-    sums[row.direction].direction = row.direction;
-    add_copies(sums[row.direction], row);
+  for (analyzer::CopyStats const& row : page.analysis.copies)
     if (by_device.size() < kDetailRows) by_device.add(page, row);
-  }
 
   CopyTable all("copies-table", "Copies by direction, over all devices", false);
-  for (auto const& [direction, sum] : sums) all.add(page, sum);
+  for (analyzer::CopyStats const& sum : analyzer::copy_totals(page.analysis)) all.add(page, sum);
   std::string body = all.html();
   if (page.analysis.devices.size() > 1)
     body +=
@@ -344,7 +290,7 @@ std::string copies_section(Page const& page) {
 
 std::string phases_section(Page const& page) {
   if (page.analysis.phases.empty()) return {};
-  std::vector<analyzer::PhaseStats> const phases = phase_sums(page.analysis);
+  std::vector<analyzer::PhaseStats> const phases = analyzer::phase_totals(page.analysis);
 
   analyzer::PhaseStats all;  // has some of each part
   all.busy_ns = 3;

@@ -55,13 +55,8 @@ std::string memory_table(Page const& page) {
     analyzer::MemoryStats const& memory = device.memory;
     std::vector<Cell> cells = {
         label_cell(device_label(page.run, device.ref)), bytes_cell(memory.capacity_bytes),
-        bytes_cell(memory.peak_reserved_bytes), bytes_cell(memory.peak_allocated_bytes)};
-
-    bool const room = memory.capacity_bytes && memory.peak_reserved_bytes &&
-                      *memory.capacity_bytes >= *memory.peak_reserved_bytes;
-    cells.push_back(room ? bytes_cell(*memory.capacity_bytes - *memory.peak_reserved_bytes)
-                         : none_cell());
-
+        bytes_cell(memory.peak_reserved_bytes), bytes_cell(memory.peak_allocated_bytes),
+        bytes_cell(memory.headroom_bytes())};
     for (size_t i = 0; i < kPurposes; ++i)
       if (used[i])
         cells.push_back(memory.peak_allocated_bytes ? bytes_cell(memory.by_purpose_at_peak[i])

@@ -1,5 +1,5 @@
-// The critical path: what made the run as long as it is, and how much longer the work beside it
-// could take.
+// The critical path: what made the run as long as it is, and how much longer the work outside of
+// it could take.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/host/main_range.h"
 #include "reports/html/bars.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
@@ -74,7 +75,7 @@ std::string host_ranges_table(analyzer::HostStats const& host, size_t number) {
   if (host.ranges.empty()) return {};
 
   bool const per_step = host.mean_ns.has_value();
-  int64_t const whole = per_step ? *host.mean_ns : busy_time(host);
+  int64_t const whole = per_step ? *host.mean_ns : analyzer::busy_time(host);
   Table table(fmt::format("host-ranges-{}", number), "Time by range");
 
   table.text("Range").text("Kind").number(per_step ? "Own time, a step" : "Own time",

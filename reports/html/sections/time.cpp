@@ -2,11 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
-#include <tuple>
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/time/idle_totals.h"
 #include "reports/html/bars.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
@@ -116,48 +115,18 @@ Cell bar_cell(analyzer::TimeSplit const& split) {
                                                 : 0};
 }
 
-/// Idle time of one cause over all devices.
-struct CauseIdle {
-  int64_t total_ns = 0, longest_ns = 0;
-  size_t gaps = 0;
-  std::map<std::string, int64_t> by_host_op;
-};
-
-std::array<CauseIdle, analyzer::kIdleCauseCount> idle_by_cause(Page const& page) {
-  std::array<CauseIdle, analyzer::kIdleCauseCount> causes;
-  for (analyzer::DeviceStats const& device : page.analysis.devices)
-    for (size_t i = 0; i < causes.size(); ++i) causes[i].total_ns += device.time.idle_by_cause[i];
-
-  for (analyzer::IdleGap const gap : page.analysis.gaps) {
-    CauseIdle& cause = causes[static_cast<size_t>(gap.cause)];
-    ++cause.gaps;
-    cause.longest_ns = std::max(cause.longest_ns, gap.when.length());
-
-    auto const rank = static_cast<size_t>(gap.ref.rank_index);
-    if (!gap.host_name.valid() || rank >= page.run.ranks.size()) continue;
-    std::string_view const host_op = page.run.ranks[rank].trace.text(gap.host_name).substr(0, 300);
-    cause.by_host_op[std::string(host_op)] += gap.when.length();
-  }
-
-  return causes;
-}
-
-std::vector<Cell> idle_row(CauseIdle const& cause, Part const& words, double share) {
-  auto const worst =
-      std::max_element(cause.by_host_op.begin(), cause.by_host_op.end(),
-                       [](auto const& a, auto const& b) { return a.second < b.second; });
-
+std::vector<Cell> idle_row(analyzer::IdleTotal const& cause, Part const& words) {
   return {{fmt::format("<i class=\"p p-{}\"></i> <span title=\"{}\">{}</span>", words.key,
                        escape(words.meaning), escape(words.label)),
            std::nullopt},
           duration_cell(static_cast<double>(cause.total_ns)),
           {fmt::format("<span class=\"meter\"><i class=\"p p-{}\" "
                        "style=\"width:{:.2f}%\"></i></span><span class=\"pct\">{}</span>",
-                       words.key, share * 100, base::format_share(share)),
-           share},
+                       words.key, cause.share * 100, base::format_share(cause.share)),
+           cause.share},
           count_cell(cause.gaps),
           duration_cell(static_cast<double>(cause.longest_ns)),
-          worst == cause.by_host_op.end() ? none_cell() : name_cell(worst->first)};
+          cause.host_op ? name_cell(*cause.host_op) : none_cell()};
 }
 
 std::string idle_table(Page const& page) {
@@ -169,42 +138,16 @@ std::string idle_table(Page const& page) {
       .number("Longest")
       .text("Host operation with most of it");
 
-  auto const causes = idle_by_cause(page);
-  int64_t all = 0;
-  for (CauseIdle const& cause : causes) all += cause.total_ns;
-  for (size_t i = 0; i < causes.size(); ++i) {
-    if (causes[i].total_ns <= 0) continue;
-    double const share = static_cast<double>(causes[i].total_ns) / static_cast<double>(all);
-    table.row(idle_row(causes[i], part(static_cast<int>(i) + 3), share));
-  }
+  auto const causes = analyzer::idle_totals(page.run, page.analysis);
+  for (size_t i = 0; i < causes.size(); ++i)
+    if (causes[i].total_ns > 0) table.row(idle_row(causes[i], part(static_cast<int>(i) + 3)));
 
   return table.size() == 0 ? empty_note("The devices are never idle.") : table.html();
 }
 
-std::vector<analyzer::IdleGap> longest_gaps(analyzer::IdleGaps const& all) {
-  auto const is_longer = [](auto const& a, auto const& b) {
-    return std::tuple(-a.when.length(), a.ref, a.when.begin) <
-           std::tuple(-b.when.length(), b.ref, b.when.begin);
-  };
-
-  std::vector<analyzer::IdleGap> longest;  // a heap, the shortest first
-  for (analyzer::IdleGap const gap : all) {
-    if (longest.size() == kLongestGaps && !is_longer(gap, longest.front())) continue;
-    if (longest.size() == kLongestGaps) {
-      std::pop_heap(longest.begin(), longest.end(), is_longer);
-      longest.pop_back();
-    }
-
-    longest.push_back(gap);
-    std::push_heap(longest.begin(), longest.end(), is_longer);
-  }
-
-  std::sort_heap(longest.begin(), longest.end(), is_longer);
-  return longest;
-}
-
 std::string gaps_table(Page const& page) {
-  std::vector<analyzer::IdleGap> const gaps = longest_gaps(page.analysis.gaps);
+  std::vector<analyzer::IdleGap> const gaps =
+      analyzer::longest_gaps(page.analysis.gaps, kLongestGaps);
   size_t const count = gaps.size();
   if (count == 0) return {};
 

@@ -1,9 +1,9 @@
 // Devices that wait for each other: who made whom wait and why, and the stages of pipelines.
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/communication/late_devices.h"
 #include "analyzer/metrics/communication/wait_matrix.h"
 #include "reports/html/bars.h"
 #include "reports/html/escape.h"
@@ -25,12 +25,10 @@ constexpr size_t kWaitRows = 60;
 /// Pipelines that run at the same time are alike; deeper ones than this are not expected.
 constexpr size_t kPipelines = 8, kStages = 64;
 
-/// What one device made the others wait.
+/// A device that made the others wait, and the parts of its bar.
 struct Late {
-  analyzer::DeviceRef ref;
-  int64_t gpu_ns = 0, exposed_ns = 0;
-  std::vector<BarPart> parts;                 ///< of exposed_ns, by cause
-  analyzer::WaitStats const* most = nullptr;  ///< what it was late by most
+  analyzer::LateDevice device;
+  std::vector<BarPart> parts;  ///< of exposed_ns, by cause
 };
 
 void add_part(std::vector<BarPart>& parts, BarPart const& more) {
@@ -43,27 +41,15 @@ void add_part(std::vector<BarPart>& parts, BarPart const& more) {
 }
 
 /// Order: exposed time, descending.
-std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
-  std::map<analyzer::DeviceRef, Late> by_ref;
-
-  // Rows come with the largest exposed time first, so that the first of a device is what it is late
-  // by most.
-  for (analyzer::WaitStats const& row : analysis.waits) {
-    Late& late = by_ref[row.ref];
-    late.ref = row.ref;
-    late.gpu_ns = saturated_sum(late.gpu_ns, row.gpu_ns);
-    late.exposed_ns = saturated_sum(late.exposed_ns, row.exposed_ns);
-    if (late.most == nullptr) late.most = &row;
-    add_part(late.parts, {&wait_part(row), row.exposed_ns});
+std::vector<Late> late_rows(analyzer::Analysis const& analysis) {
+  std::vector<Late> rows;
+  for (analyzer::LateDevice& device : analyzer::late_devices(analysis)) {
+    Late& late = rows.emplace_back();
+    for (analyzer::LateDevice::Part const& part : device.parts)
+      add_part(late.parts, {&wait_part(*part.first), part.exposed_ns});
+    late.device = std::move(device);
   }
-
-  std::vector<Late> result;
-  for (auto& [ref, late] : by_ref) result.push_back(std::move(late));
-  std::stable_sort(result.begin(), result.end(), [](Late const& a, Late const& b) {
-    return a.exposed_ns != b.exposed_ns ? a.exposed_ns > b.exposed_ns : a.gpu_ns > b.gpu_ns;
-  });
-
-  return result;
+  return rows;
 }
 
 /// All devices' causes, the largest first; puts each device's in the same order, so that bars
@@ -88,9 +74,6 @@ std::vector<BarPart> ordered_causes(std::vector<Late>& late) {
 }
 
 std::string late_table(Page const& page, std::vector<Late> const& late, size_t from, size_t to) {
-  int64_t all = 0;
-  for (Late const& device : late) all = saturated_sum(all, device.exposed_ns);
-
   Table table(from == 0 ? "late-table" : "more-late-table",
               "Late devices that others waited for, by cause");
   table.text("Late device").text("Exposed waiting by cause", "Time that others waited for it");
@@ -100,12 +83,10 @@ std::string late_table(Page const& page, std::vector<Late> const& late, size_t f
   table.text("Mostly because of").text("Its host was in").if_known();
 
   for (size_t i = from; i < std::min(to, late.size()); ++i) {
-    Late const& device = late[i];
-    double const share =
-        all > 0 ? static_cast<double>(device.exposed_ns) / static_cast<double>(all) : 0;
+    analyzer::LateDevice const& device = late[i].device;
     table.row({label_cell(device_label(page.run, device.ref)),
-               bar_cell_of(device.parts, late[0].exposed_ns), ns_cell(device.exposed_ns),
-               share_cell(share), ns_cell(device.gpu_ns), part_cell(wait_part(*device.most)),
+               bar_cell_of(late[i].parts, late[0].device.exposed_ns), ns_cell(device.exposed_ns),
+               share_cell(device.share), ns_cell(device.gpu_ns), part_cell(wait_part(*device.most)),
                device.most->host_op.empty() ? none_cell() : name_cell(device.most->host_op)});
   }
 
@@ -154,7 +135,7 @@ std::string waiting_table(Page const& page) {
 }
 
 std::string late_part(Page const& page) {
-  std::vector<Late> late = late_devices(page.analysis);
+  std::vector<Late> late = late_rows(page.analysis);
   std::vector<BarPart> const causes = ordered_causes(late);
   if (late.empty()) return empty_note("No device waited for another.");
 
@@ -233,20 +214,16 @@ std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeli
   table.number("Compute", "A step")
       .number("Bubble", "A step: waiting for another stage")
       .number("Bubble share");
+
   int64_t longest = 0;
-
-  auto const a_step = [](analyzer::PipelineStats::Stage const& stage, int64_t ns) {
-    return ns / static_cast<int64_t>(std::max<uint64_t>(stage.steps, 1));
-  };
-
   for (auto const& stage : pipeline.stages)
-    longest = std::max(longest, a_step(stage, stage.total_ns));
+    longest = std::max(longest, stage.per_step(stage.total_ns));
 
   for (size_t i = 0; i < std::min(pipeline.stages.size(), kStages); ++i) {
     auto const& stage = pipeline.stages[i];
-    int64_t const compute = a_step(stage, stage.compute_ns),
-                  bubble = a_step(stage, stage.bubble_ns);
-    int64_t const total = a_step(stage, stage.total_ns);
+    int64_t const compute = stage.per_step(stage.compute_ns),
+                  bubble = stage.per_step(stage.bubble_ns);
+    int64_t const total = stage.per_step(stage.total_ns);
 
     table.row({count_cell(i + 1), label_cell(device_label(page.run, stage.ref)),
                bar_cell_of({{&kStageComputes, compute},
@@ -254,9 +231,7 @@ std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeli
                             {&kStageElse, std::max<int64_t>(total - compute - bubble, 0)}},
                            longest),
                ns_cell(total), ns_cell(compute), ns_cell(bubble),
-               stage.total_ns > 0 ? share_cell(static_cast<double>(stage.bubble_ns) /
-                                               static_cast<double>(stage.total_ns))
-                                  : none_cell()});
+               share_cell(stage.bubble_share())});
   }
 
   return table.html() + and_more(table.size(), pipeline.stages.size(), "stage");

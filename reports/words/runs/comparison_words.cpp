@@ -185,7 +185,7 @@ std::string_view condition_label(analyzer::Condition condition) {
   return {};
 }
 
-/// The number beside a condition.
+/// The value of a condition that is a number.
 std::string condition_number(analyzer::Condition condition, double number) {
   if (condition == analyzer::Condition::kClock) return fmt::format("{:.0f} MHz", number);
   return base::format_bytes(static_cast<uint64_t>(std::max(0.0, std::min(number, 1e18))));
