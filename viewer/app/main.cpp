@@ -10,6 +10,7 @@
 #include "trace/base/files/truncated_mmap.h"
 #include "trace/base/files/unfinished.h"
 #include "viewer/app/window.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/loading/open_task.h"
 #include "viewer/loading/run_series.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "viewer/event_store/event_store.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/loading/live_follow_policy.h"
 #include "viewer/loading/open_task.h"
