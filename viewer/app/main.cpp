@@ -120,7 +120,7 @@ void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options
 
   auto* const series = app.add_flag_callback(
       "--series", [&options] { options.paths_are = PathsAre::kRuns; },
-      "each RUN is a run of its own, of a scaling series");
+      "each RUN is one run of a scaling series");
   app.add_flag_callback(
          "--one-run", [&options] { options.paths_are = PathsAre::kOneRun; },
          "all RUNs are parts of one")
@@ -148,24 +148,23 @@ int main(int argc, char** argv) {
   stepscope::base::remove_unfinished_on_signals();
 
   stepscope::viewer::Arguments arguments;
-  CLI::App app("Shows runs: all ranks on one timeline, with the findings beside it",
+  CLI::App app("Shows runs: all ranks on one timeline, with the findings next to it",
                "stepscope view");
-  app.add_option(
-      "RUN", arguments.runs,
-      "trace files, or folders of them; without, those that were opened last are offered");
+  app.add_option("RUN", arguments.runs,
+                 "trace files, or folders of traces (default: choose among the last runs)");
   app.add_option("--vs", arguments.candidate,
-                 "one run after a change: RUN and this one above each other, and what changed");
+                 "run after a change: shown below RUN, with what changed");
   app.add_option("--screenshot", arguments.screenshot,
                  "draw one picture into this PNG file, open no window");
   app.add_option("--size", arguments.size, "size of the window or picture, in pixels")
       ->capture_default_str();
   app.add_option("--time", arguments.time, "show this part, such as 1.5s:1600ms");
   app.add_option("--select", arguments.select, "select the first event whose name contains this");
-  app.add_option("--panel", arguments.panel, "in front: " + stepscope::viewer::panel_names());
+  app.add_option("--panel", arguments.panel, "panel in front: " + stepscope::viewer::panel_names());
   app.add_option("--theme", arguments.theme, "dark or light")->capture_default_str();
   app.add_flag("--keep-view-beside", arguments.keeps_view_beside,
-               "keep view and notes in a file beside RUN, so that they travel with it; else in the "
-               "user's state folder");
+               "keep view and notes in a file next to RUN, so that they travel with it (default: "
+               "in the user's state folder)");
 
   add_series_options(app, arguments.series);
   try {

@@ -14,6 +14,7 @@
 #include "viewer/app/gl.h"
 #include "viewer/app/offscreen.h"
 #include "viewer/app/picture_file.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/main_window/ui.h"
 #include "viewer/session/recent_runs.h"
 #include "viewer/session/session.h"

@@ -94,7 +94,7 @@ void LiveFollowPolicy::reading_fails(std::string const& why, Time now) {
   // No further try until a person asks for it.
   is_lost_ = true;
   rests_until_ = now + kBetweenLooks;
-  notice_ = "The run cannot be read again: " + why + ". What was read of it before is still here.";
+  notice_ = "Stepscope cannot read the run again: " + why + ". Events that were read before stay.";
 }
 
 char const* words_of(Recording recording, bool follows) {

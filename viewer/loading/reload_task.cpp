@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "viewer/event_store/event_store.h"
 #include "viewer/loading/run_series.h"
 
 namespace stepscope::viewer {

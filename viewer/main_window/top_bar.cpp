@@ -72,7 +72,7 @@ void recording_words(WindowStatus const& status, Theme theme) {
   if (status.recording == Recording::kSilent) colour = s.warning;
   ImGui::SameLine(0, 12 * ui_scale());
   text_coloured(words, colour);
-  hint("Whether it is read again while it is being written is chosen in the menu File.");
+  hint("The menu File chooses whether a growing run is read again.");
 }
 
 std::string summary(Scene const& scene) {

@@ -112,7 +112,7 @@ void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& pa
   }
   // An analysis from files follows the path through some steps only.
   if (scene.store->files() != nullptr)
-    text_wrapped("These numbers are of the steps in the middle, the line is of the whole run.",
+    text_wrapped("These numbers cover the steps in the middle; the line covers the whole run.",
                  surface(state.theme).text_dim);
 
   class_list(path, state.theme);
@@ -121,7 +121,7 @@ void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& pa
                            base::format_count(path.jumps, "jump")),
                s.text_dim);
   if (path.guessed_waits > 0)
-    text_wrapped(fmt::format("for {} of them no record tells what they waited for",
+    text_wrapped(fmt::format("for {} of them the recording lacks what they waited for",
                              base::format_count(path.guessed_waits)),
                  s.text_dim);
   if (path.clock_disagreement_ns > 0 && scene.run.ranks.size() > 1)
@@ -176,7 +176,7 @@ void contributors(ViewState& state, analyzer::CriticalPathStats const& path) {
 }
 
 void slack(ViewState& state, analyzer::CriticalPathStats const& path) {
-  heading("Beside it: may take longer");
+  heading("Off the path: may take longer");
   ImGuiTableFlags const flags =
       ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("slack", 4, flags)) return;

@@ -57,12 +57,13 @@ constexpr std::array<FactColumn, kHealthColumns> kHealthTable = {
       "Share of the busy time at less than 0.9 of the sustained clock, or under a limit of the "
       "clock",
       60, 0},
-     {"Held by", "The limit of the clock that the driver named for most of the busy time", 84, 4},
+     {"Limited by", "The limit of the clock that the driver named for most of the busy time", 84,
+      4},
      {"Clock", "MHz: median of the SM clock over the busy time", 48, 0},
      {"Sustained", "MHz: 95th percentile of the SM clock over the busy time of the recording", 62,
       2},
      {"To peers", "Clock / median of the run's other devices of this name", 54, 3},
-     {"Kernels", "The same kernels take so many times as long while the clock is low", 54, 1},
+     {"Kernels", "How many times as long the same kernels take while the clock is low", 54, 1},
      {"Power", "W: the most", 46, 0},
      {"Heat", "°C: the most", 42, 0}}};
 
@@ -141,7 +142,7 @@ std::string device_telemetry_details(analyzer::DeviceStats const& device) {
   for (size_t limit = 0; device.telemetry->limited_ns && limit < analyzer::kClockLimitCount;
        ++limit)
     if (int64_t const ns = (*device.telemetry->limited_ns)[limit]; ns > 0)
-      words += fmt::format("\nheld by {}: {} of the busy time",
+      words += fmt::format("\nlimited by {}: {} of the busy time",
                            words_of(to_string(static_cast<analyzer::ClockLimit>(limit))),
                            base::format_duration(ns));
   return words;

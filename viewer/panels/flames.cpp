@@ -159,7 +159,8 @@ void flames_panel(PanelScope const& scope) {
       state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
 
   if (graph->is_too_long) {
-    empty_state("More events than are read at once: zoom in, or mark a range.", state.theme);
+    empty_state("The range has more events than Stepscope reads at once: zoom in, or mark a range.",
+                state.theme);
     return;
   }
   if (graph->boxes.empty()) {

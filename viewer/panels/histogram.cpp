@@ -136,8 +136,7 @@ void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache) {
   if (!query.whole || state.device >= scene.analysis.devices.size()) {
     heading("Durations");
     empty_state(
-        "Click a device op: how long its calls took stands here, and the timeline shows where they "
-        "are.",
+        "Click a device op to see how long its calls took. The timeline then shows where they are.",
         state.theme);
     return;
   }

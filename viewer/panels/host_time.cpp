@@ -34,9 +34,9 @@ enum RangeColumn : size_t {
 constexpr std::array<FactColumn, kRangeColumns> kRangeTable = {
     {{"Range", "Ranges and calls of one name, on all threads of their process", 0, 0},
      {"Kind", "A phase, a wait for data, or any other range", 56, 3},
-     {"Own", "In the range and in no range within it", 70, 0},
+     {"Own", "Time in the range but in no range within it", 70, 0},
      {"A step", "Own time of a usual step", 70, 1},
-     {"With inner", "Union a thread, summed over the threads", 74, 2},
+     {"With inner", "Union per thread, summed over the threads", 74, 2},
      {"Longest", "The longest time of one run", 70, 2},
      {"Ran", "How many times", 56, 1}}};
 

@@ -38,8 +38,8 @@ constexpr std::array<FactColumn, kLaunchColumns> kLaunchTable = {
     {{"Device", "", 0, 0},
      {"A step", "Launch calls a step", 52, 0},
      {"Latency",
-      "Median: start of the operation − end of its launch call; waiting in a full queue is in it",
-      62, 0},
+      "Median: start of the operation − end of its launch call; with waiting in a full queue", 62,
+      0},
      {"95 %", "95th percentile of the latency", 62, 2},
      {"Longest", "Longest latency", 62, 6},
      {"Call", "Median time that the host is in one launch call", 62, 5},
@@ -154,8 +154,7 @@ constexpr std::array<FactColumn, kCopyColumns> kCopyTable = {
      {"Time", "Sum of their durations", 62, 2},
      {"Rate", "Bytes / time; GB = 1e9 bytes", 72, 0},
      {"Small", "Copies of fewer than 64 KiB: they cost their start, not their bytes", 52, 1},
-     {"Pageable", "Copies of host memory that is not page-locked, where the recording tells", 60,
-      0},
+     {"Pageable", "Copies of host memory that is not page-locked, where it was recorded", 60, 0},
      {"Blocking", "The host waited for them", 60, 0},
      {"Both ways", "Time in which the other direction between host and device was copied, too", 66,
       3}}};
@@ -287,7 +286,7 @@ constexpr std::array<FactColumn, kGraphColumns> kGraphTable = {
      {"Nodes", "Different ones among them", 52, 2},
      {"Time", "Sum of the operations' durations", 66, 0},
      {"A launch", "Time / launches", 66, 1},
-     {"Gaps", "Within single launches: nothing of the launch ran", 66, 0}}};
+     {"Gaps", "Time within launches in which no operation of the launch ran", 66, 0}}};
 
 double graph_value(analyzer::GraphStats const& graph, size_t column) {
   switch (column) {

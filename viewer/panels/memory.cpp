@@ -226,13 +226,13 @@ void owners_column(Scene const& scene, ViewState& state, PanelCache& cache,
     shown = cache.of<OwnersCache>().ask(
         {state.device, at},
         [&scene](OwnersKey const& key, std::stop_token const&) { return owners_at(scene, key); });
-    text_coloured("held at " + format_time(static_cast<double>(*state.panels.memory_at),
-                                           state.window.span() / 1000),
+    text_coloured("in use at " + format_time(static_cast<double>(*state.panels.memory_at),
+                                             state.window.span() / 1000),
                   s.accent);
     ImGui::SameLine();
     if (ImGui::SmallButton("Peak")) state.panels.memory_at.reset();
   } else {
-    text_coloured("held at the peak; click the curve for others", s.text_dim);
+    text_coloured("in use at the peak; click the curve for another time", s.text_dim);
   }
 
   if (shown == nullptr) {

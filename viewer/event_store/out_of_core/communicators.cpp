@@ -59,9 +59,10 @@ struct RowCollectives {
 };
 
 /// One row a communicator, for the devices that need rows.
-std::vector<RowCollectives> events_of_rows(model::Run const& run, analyzer::Analysis const& analysis,
-                                      std::map<analyzer::DeviceRef, Numbers> const& numbers,
-                                      OutOfCoreCommunicators& result) {
+std::vector<RowCollectives> events_of_rows(model::Run const& run,
+                                           analyzer::Analysis const& analysis,
+                                           std::map<analyzer::DeviceRef, Numbers> const& numbers,
+                                           OutOfCoreCommunicators& result) {
   std::vector<RowCollectives> rows;
   std::map<analyzer::DeviceRef, size_t> first_row;
   for (auto& [ref, all] : result) {

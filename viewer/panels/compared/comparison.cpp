@@ -251,7 +251,7 @@ void call_cell(KernelChange const& kernel, Metric const* call, Theme theme) {
     text(mark_words(mark));
   } else if (call == nullptr) {
     text_coloured("not compared", surface(theme).text_dim);
-    hint("Calls are compared of kernels that both runs tell apart by their names");
+    hint("Calls are compared only for kernels whose names are unique in both runs");
   } else {
     text(fmt::format("{} {}",
                      reports::signed_share(call->change.candidate_mean - call->change.base_mean,
@@ -490,7 +490,7 @@ void comparison_panel(PanelScope const& scope) {
     push_bold();
     say("Cannot be compared: " + reports::refusal_text(comparison), surface(theme).warning);
     pop_bold();
-    say("Both runs are shown beside each other all the same.", surface(theme).text_dim);
+    say("Both runs are still shown next to each other.", surface(theme).text_dim);
     return;
   }
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
-#include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/event_store/event_store.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/view_rebase.h"
 #include "viewer/scene/track_choice.h"

@@ -60,7 +60,7 @@ void commands(Scene const& scene, ViewState const& state) {
 void details(Scene const& scene, ViewState& state, float rows_height) {
   heading("Details");
   if (!state.selection) {
-    empty_state("Click an event or an idle gap in the timeline: what is known of it stands here.",
+    empty_state("Click an event or an idle gap in the timeline to see its details here.",
                 state.theme);
     return;
   }
