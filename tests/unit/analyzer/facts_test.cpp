@@ -1,5 +1,5 @@
-// Single facts on runs small enough to check by hand: memory, kernel table, step names, quality,
-// and the edges of the input.
+// Single results on runs small enough to check by hand: memory, kernel table, step names, trace
+// integrity, and edge cases of the input.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Runs of several ranks, one device each, event by event: for facts and rules about devices that
-// wait for each other.
+// Runs of several ranks with one device each, written event by event, for metrics and rules about
+// devices that wait for each other.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class MadeRanks {
     to.builder.events(to.thread).add(kind, begin, end - begin, to.builder.intern(name), 0,
                                      detail...);
   }
-  /// Launched in no time at `launched`.
+  /// Its launch takes no time, at `launched`.
   void kernel(int32_t rank, int64_t begin, int64_t end, int64_t launched) {
     Rank& to = at(rank);
     to.builder.events(to.compute)

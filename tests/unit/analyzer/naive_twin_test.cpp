@@ -1,4 +1,4 @@
-// Device time, steps and idle causes of random runs against twins that look at every single ns and
+// Device time, steps and idle causes of random runs compared with twins that look at every ns and
 // follow DEFINITIONS word by word.
 #include <gtest/gtest.h>
 
@@ -177,7 +177,7 @@ TEST(NaiveTwin, EveryIdleNanosecondHasTheCauseOfTheDefinitions) {
     for (int64_t ns = range.begin; ns < range.end; ++ns)
       if (!naive.busy(ns)) causes[ns] = naive.cause(ns, naive.next_op(ns, range.end));
 
-    // Runs of launch latency that are too long are unexplained, but of host devices.
+    // Launch latency that lasts too long is unexplained, except on host devices.
     bool const is_host = analysis.devices[0].name == "host:0";
     for (auto at = causes.begin(); at != causes.end();) {
       auto end = at;

@@ -1,5 +1,5 @@
-// Small random runs, times within a few hundred ns, for comparing the fast computations with ones
-// that look at every ns.
+// Small random runs with times within a few hundred ns. Tests compare the fast computations on them
+// with twins that look at every ns.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace stepscope::analyzer::testing_support {
 
-/// One process with one device: `streams` in-order streams (slices may overlap when asked), two
-/// launching threads.
+/// One process with one device, up to four in-order streams and two launching threads. Ops of a
+/// stream overlap on request.
 class RandomRun {
  public:
   explicit RandomRun(uint32_t seed, bool overlapping = false)

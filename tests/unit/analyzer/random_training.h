@@ -54,7 +54,7 @@ class RandomTraining {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
   }
   bool chance(int percent) { return pick(1, 100) <= percent; }
-  /// Any ns between so many µs.
+  /// A random time in ns from the given µs.
   int64_t us(int64_t low, int64_t high) { return pick(1000 * low, 1000 * high); }
   Stream& stream(size_t device, Kind kind) { return streams_[device][kind]; }
 
@@ -63,7 +63,7 @@ class RandomTraining {
     now_ += length;
   }
 
-  /// Launches it. Returns when it could begin.
+  /// Launches an op and returns the earliest time at which it can begin.
   int64_t launch(Stream const& on) {
     now_ += chance(80) ? us(0, 3) : us(10, 120);
     builder_.events(thread_).add(model::EventKind::kLaunch, now_, 2000, builder_.intern("launch"),
@@ -91,7 +91,7 @@ class RandomTraining {
         model::CopyDetail{});
   }
 
-  /// What is launched next on the one waits for what was launched on the other.
+  /// The next op of the stream `waiting` waits for all earlier ops of the stream `source`.
   void wait_for(size_t device, Kind waiting, Kind source) {
     Stream& on = stream(device, waiting);
     int64_t const until = stream(device, source).free, begin = std::max(now_, on.free);

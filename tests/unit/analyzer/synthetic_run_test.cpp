@@ -144,7 +144,7 @@ TEST(LateHost, NamesTheHostOp) {
               testing::Contains(std::pair<std::string, std::string>{"host_op", "python overhead"}));
 }
 
-TEST(SyncEveryOp, IsBlamedOnTheSync) {
+TEST(SyncEveryOp, IsAttributedToTheSync) {
   SyntheticOptions options;
   options.steps = 10;
   options.layers = 40;
@@ -188,8 +188,8 @@ TEST(Straggler, IsNamedAndItsVictimsWaitIsTheCost) {
   ASSERT_TRUE(finding->where);
   EXPECT_EQ(finding->where->device, 2);
 
-  // 6 layers of 3 ms take 1.5 times as long; the others wait for it, part of it hidden behind their
-  // own work.
+  // 6 layers of 3 ms take 1.5 times as long. The others wait for it; their own work hides a part of
+  // the wait.
   EXPECT_NEAR(static_cast<double>(*finding->cost_ns_per_step), 9 * kMs, 1 * kMs);
   EXPECT_EQ(analysis.findings.front().rule, "straggler");
   EXPECT_EQ(find(analysis, "exposed-communication"), nullptr);  // it is waiting, not moving data

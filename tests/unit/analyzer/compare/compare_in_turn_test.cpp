@@ -17,7 +17,7 @@ namespace {
 constexpr double kTurnStepNs = 20'000'000;
 constexpr size_t kStepsOfARun = 140;
 
-/// Two runs of one machine: its speed drifts by a third, and both see it.
+/// Two runs of one machine, whose speed drifts by up to a third for both.
 class Neighbourhood {
  public:
   explicit Neighbourhood(uint32_t seed) : random_(seed) {}
@@ -33,7 +33,7 @@ class Neighbourhood {
   }
 
  private:
-  /// Its fastest steps.
+  /// The fastest steps of a run.
   std::vector<double> run(std::vector<double> const& speeds, double work) {
     double const process = work * (1 + 0.004 * normal_(random_));
     std::vector<double> steps;

@@ -1,5 +1,5 @@
-// How often a difference is seen where there is one, and where there is none; and what counts as
-// one value.
+// How often comparisons find a change where there is one and where there is none, and what counts
+// as one value.
 #include <cmath>
 #include <random>
 
@@ -66,7 +66,7 @@ JudgedPairs judge_pairs(int pairs, size_t runs, size_t steps, double slowdown,
   return counted;
 }
 
-/// Sanitizers look for other faults: a few pairs show them as well.
+/// Sanitizers look for other faults, for which a few pairs are enough.
 int const kJudgedPairs = support::kSanitized ? 40 : 1000;
 
 TEST(CompareJudgement, FiveOf1000UnchangedPairsAtMostAreTakenForChanged) {
@@ -197,7 +197,7 @@ TEST(CompareJudgement, VeryManyStepsAreAveraged) {
   EXPECT_EQ(change.unit, CompareUnit::kBlock);
 }
 
-TEST(CompareJudgement, TellsHowManyRunsWouldSettleAChange) {
+TEST(CompareJudgement, ReportsHowManyRunsWouldSettleAChange) {
   RankSums sums;
   auto const runs_of = [](std::vector<double> const& means) {
     Side side;

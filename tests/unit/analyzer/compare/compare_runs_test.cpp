@@ -77,7 +77,7 @@ TEST(CompareRuns, OnePairInTurnHasNoVerdictOfWhatEqualProgramsDifferBy) {
   }
 }
 
-/// Pairs in turn, each of which takes `factor` of its base.
+/// Interleaved pairs; each candidate takes `factor` of its base.
 Comparison compare_far_pairs(std::vector<double> const& factors, double all_steps_factor,
                              size_t steps = 20) {
   std::vector<RunMeasurements> base, candidate;
@@ -105,7 +105,7 @@ TEST(CompareRuns, PairsInTurnAreUnclearWhereTheyOrTheirOtherStepsDisagree) {
   EXPECT_EQ(compare_far_pairs({0.34}, 0.9).verdict, Verdict::kUnclear)
       << "all steps are hardly faster";
   EXPECT_EQ(compare_far_pairs({0.34}, 0.4, 4).verdict, Verdict::kUnclear)
-      << "four steps tell nothing";
+      << "four steps are too few";
   EXPECT_EQ(compare_far_pairs({0.85}, 0.85).verdict, Verdict::kUnclear)
       << "equal programs may differ by as much";
 }
@@ -276,8 +276,8 @@ TEST(CompareRuns, FamiliesAreCorrectedTogether) {
                    std::min(1.0, 2 * input.change.p));  // compute and input were tested
 }
 
-TEST(CompareRuns, SeveralRunsASideTellRunsApart) {
-  // Runs vary by 3 %: by their steps alone two of them differ beyond doubt.
+TEST(CompareRuns, SeveralRunsASideShowHowRunsVary) {
+  // Runs vary by 3 %: the steps of two of them alone would differ beyond doubt.
   auto const run = [](double mean, uint32_t seed) {
     return plain_sample(steps_about(mean, seed, 100), 1000);
   };

@@ -1,5 +1,5 @@
-// The statistics of comparisons against SciPy and R (compare_statistics_reference.py printed the
-// numbers), and against twins that count every order.
+// Statistics of comparisons compared with SciPy and R (compare_statistics_reference.py printed the
+// numbers), and with twins that count every order.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -67,7 +67,7 @@ TEST(CompareStatistics, MannWhitneyCorrectsTheNormalDistributionForTiesAndContin
   expect_near_relative(large.p, 0.19822507997613237);
 }
 
-TEST(CompareStatistics, MannWhitneyOfEqualValuesSaysNothing) {
+TEST(CompareStatistics, MannWhitneyOfEqualValuesFindsNothing) {
   RankSums sums;
   EXPECT_EQ(mann_whitney(Values(8, 3), Values(9, 3), sums).p, 1);
   EXPECT_EQ(mann_whitney(Values{1}, Values{1}, sums).p, 1);
@@ -150,7 +150,7 @@ TEST(CompareStatistics, StudentIsThatOfROfEqualVariances) {
   expect_near_relative(large.p, 0.1869178561997287, 1e-10);
 }
 
-TEST(CompareStatistics, StudentKnowsWhereNothingTellsHowValuesVary) {
+TEST(CompareStatistics, StudentHandlesValuesThatDoNotVary) {
   MeanTest const one_each = student(Values{3}, Values{5}, 0.95);
   EXPECT_EQ(one_each.degrees, 0);
   EXPECT_EQ(one_each.p, 1);

@@ -75,8 +75,8 @@ inline void expect_parts_sum_up(Comparison const& comparison) {
   EXPECT_NEAR(of_compute, changed["compute"], 6);
 }
 
-/// A sample of one device that computes for `compute` of `step` ns and waits for input for the
-/// rest; one kernel.
+/// Measurements of one device that computes for `compute` ns of each step in one kernel and waits
+/// for input in the rest.
 inline RunMeasurements plain_sample(std::vector<double> const& step_ns, double compute,
                                     double calls = 10, std::string const& kernel = "gemm") {
   RunMeasurements sample;

@@ -1,5 +1,5 @@
-// Programs without a device are compared and budgeted by the steps that the analysis says they
-// have.
+// Programs without a device are compared and checked against budgets by the steps of their host
+// threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using support::kMicrosecond;
 using testing::HasSubstr;
 using testing::Not;
 
-/// 20 steps of about 100 µs, 10 µs apart: 30 µs of waiting, `work` µs of "augment" in what is left.
+/// 20 steps of about 100 µs, 10 µs apart: 30 µs of waiting, then `work` µs in the range "augment".
 model::Run host_loop(int64_t work, int64_t wait = 30, int64_t slow_step = -1) {
   HostProgram program;
   int64_t now = 0;
@@ -105,7 +105,7 @@ TEST(HostSample, ThreadsWithTheSameStepsAreOneStepOfTheJob) {
   EXPECT_EQ(sample.step_ns[0], (400 + 300) / 2.0);
 }
 
-TEST(HostSample, ASlowerRangeIsToldWithItsCause) {
+TEST(HostSample, ASlowerRangeIsReportedWithItsCause) {
   RunMeasurements const base = sample_of_host(host_loop(50)),
                         candidate = sample_of_host(host_loop(80));
   Comparison const comparison = compare_runs({base}, {candidate});

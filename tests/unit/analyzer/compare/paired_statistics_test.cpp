@@ -1,5 +1,6 @@
-// Statistics of pairs against SciPy and R (compare_statistics_reference.py printed the numbers) and
-// against twins that try every sign; and what pairs of runs tell on a machine that varies.
+// Statistics of pairs compared with SciPy and R (compare_statistics_reference.py printed the
+// numbers) and with twins that try every sign; verdicts of pairs of runs on a machine whose speed
+// varies.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -229,7 +230,7 @@ TEST(PairedJudgement, APairWithoutValuesDoesNotCount) {
   EXPECT_EQ(change.shift.estimate, 1);
 }
 
-TEST(PairedJudgement, RatiosOfAFewPairsTellWhatDifferencesOfThemDoNot) {
+TEST(PairedJudgement, RatiosOfAFewPairsShowWhatDifferencesOfThemDoNot) {
   std::vector<std::vector<double>> const base = {{100}, {140}, {90}};
   std::vector<std::vector<double>> candidate = {{36}, {47.6}, {28.8}};  // -64, -66, -68 %
   Change const change = measure_pairs(base, candidate);

@@ -1,5 +1,5 @@
-// E-divisive against its definition written down plainly, its false alarms on noise, and shifts
-// that were put in.
+// E-divisive change points compared with their definition written down plainly, false alarms on
+// noise, and shifts that were put in.
 #include <cmath>
 #include <random>
 
@@ -121,7 +121,7 @@ HistoryPoint history_run(double step_ns, double input_ns, std::string const& lab
   return point;
 }
 
-TEST(History, SaysSinceWhichRunByHowMuchAndWhichPart) {
+TEST(History, NamesTheRunTheChangeAndThePart) {
   std::vector<HistoryPoint> points;
   std::mt19937_64 random(4);
   for (double const step : noisy(10e6, 5e4, 15, random))

@@ -1,5 +1,5 @@
-// Whether so many more values as the gate says do settle what is unclear, and whether the change
-// that it says it sees is seen.
+// As many more values as the gate advises settle an unclear verdict, and the gate detects the
+// change that it calls detectable.
 #include <gtest/gtest.h>
 
 #include "analyzer/gate/noise.h"

@@ -178,7 +178,7 @@ TEST(GateBudget, ABrokenOneOutweighsOneThatIsUnclear) {
   EXPECT_EQ(result.verdict, GateVerdict::kFailed);
 }
 
-TEST(GateBudget, EveryFactHasAValueOfAMadeRun) {
+TEST(GateBudget, EveryFactHasAValueInAHandMadeRun) {
   auto runs = gate_side(kStep, 1e5, 1);
   runs[0].peak_reserved_bytes = 4e9;
   for (BudgetFact const& fact : budget_facts()) {
@@ -195,7 +195,7 @@ TEST(GateBudget, MisspelledNamesAreRecognized) {
   EXPECT_EQ(nearest_budget_fact(std::string(100'000, 'x')), "");
 }
 
-TEST(GateMean, IntervalHoldsTheMeanAsOftenAsItSays) {
+TEST(GateMean, IntervalCoversTheMeanAtItsConfidence) {
   std::mt19937_64 random(5);
   int holds = 0;
   constexpr int kTrials = 1000;
@@ -229,8 +229,7 @@ TEST(GateMean, CorrelatedStepsWidenTheInterval) {
 TEST(GateBudget, IntervalsOfTimesAndSharesEndWhereNoneAre) {
   // Two runs that are far apart: Student's interval spans from minus ten times their mean to plus
   // as many.
-  std::vector<RunMeasurements> const runs = {made_run({1e6, 1e6, 1e6}),
-                                             made_run({9e6, 9e6, 9e6})};
+  std::vector<RunMeasurements> const runs = {made_run({1e6, 1e6, 1e6}), made_run({9e6, 9e6, 9e6})};
   BudgetCheck const time = checked("step_time_ms", Bound::kAtMost, 3, runs);
   ASSERT_TRUE(time.interval);
   EXPECT_EQ(time.interval->low, 0);

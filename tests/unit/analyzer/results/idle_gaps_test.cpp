@@ -1,4 +1,4 @@
-// Gaps in columns: what is put in comes out, for every device, length and thread.
+// Idle gaps in columns keep every device, length and thread that was put in.
 #include "analyzer/results/idle_gaps.h"
 
 #include <random>
@@ -15,7 +15,7 @@ bool are_equal(IdleGap const& a, IdleGap const& b) {
          a.host_track == b.host_track;
 }
 
-/// Of some devices, with lengths from 1 ns to years.
+/// Gaps of five devices, with lengths from 1 ns to years.
 std::vector<IdleGap> random_gaps(uint32_t seed) {
   std::mt19937_64 random(seed);
   std::vector<IdleGap> gaps;
@@ -28,6 +28,7 @@ std::vector<IdleGap> random_gaps(uint32_t seed) {
       gap.when.begin = at;
       at += static_cast<int64_t>(random() >> (8 + random() % 56));
       gap.when.end = ++at;
+
       gap.cause = static_cast<IdleCause>(random() % kIdleCauseCount);
       gap.host_is_apart = random() % 2 == 0;
       if (random() % 2 == 0) gap.host_row.value = static_cast<uint32_t>(random());
@@ -44,10 +45,12 @@ TEST(IdleGaps, GiveWhatWasPutIn) {
     std::vector<IdleGap> const wanted = random_gaps(seed);
     IdleGaps const gaps(wanted);
     ASSERT_EQ(gaps.size(), wanted.size());
+
     size_t place = 0;
     for (IdleGap const gap : gaps) {
       ASSERT_TRUE(are_equal(gap, wanted[place])) << "seed " << seed << ", gap " << place;
       ASSERT_TRUE(are_equal(gaps[place], wanted[place]));
+
       DeviceGaps const* const of_device = gaps.of(gap.ref);
       ASSERT_NE(of_device, nullptr);
       ASSERT_EQ(of_device->when(place - gaps.first_of(gap.ref)), gap.when);
@@ -76,6 +79,7 @@ std::vector<IdleGap> many_gaps() {
   constexpr int64_t kHours = 10'000'000'000'000;
   std::vector<IdleGap> gaps(70'000);
   int64_t at = -kHours;
+
   for (uint32_t i = 0; i < gaps.size(); ++i) {
     at += i % 100 == 0 ? kHours : 7;
     gaps[i].when.begin = at;
@@ -91,6 +95,7 @@ TEST(IdleGaps, OfManyReasonsAndWithLongTimesBetweenThemGiveWhatWasPutIn) {
   std::vector<IdleGap> const wanted = many_gaps();
   DeviceGaps const gaps({}, wanted);
   ASSERT_EQ(gaps.size(), wanted.size());
+
   for (size_t i = 0; i < wanted.size(); ++i) {
     ASSERT_TRUE(are_equal(gaps[i], wanted[i])) << "gap " << i;
     ASSERT_EQ(gaps.cause(i), wanted[i].cause);
@@ -105,10 +110,13 @@ TEST(IdleGaps, AreFoundAlikeFromWhereverIsLookedFirst) {
   std::vector<IdleGap> const wanted = many_gaps();
   DeviceGaps const gaps({}, wanted);
   std::mt19937_64 random(3);
+
   for (int i = 0; i < 20'000; ++i) {
     size_t const place = random() % wanted.size();
     int64_t const instant = wanted[place].when.begin + static_cast<int64_t>(random() % 9) - 4;
-    // Mostly near, on both sides, and at ends of blocks; also far, and behind the last.
+
+    // Guesses are mostly close on both sides and at ends of blocks, but also far away and after the
+    // last gap.
     size_t const far = random() % (wanted.size() + 2), close = place + random() % 4096;
     for (size_t const near : {far, close, close - std::min<size_t>(close, 2048), place / 64 * 64})
       ASSERT_EQ(gaps.exponential_search(instant, near), gaps.exponential_search(instant))

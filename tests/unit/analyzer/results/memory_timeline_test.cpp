@@ -1,4 +1,4 @@
-// A timeline gives back what was put into it, whatever that is: its naive twin is a vector.
+// A timeline returns all points that were put in; its naive twin is a vector.
 #include "analyzer/results/memory_timeline.h"
 
 #include <limits>
@@ -9,7 +9,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// As allocators make them, and now and then what no allocator makes.
+/// Points as allocators make them, and now and then points that no allocator makes.
 std::vector<MemoryPoint> random_points(std::mt19937_64& random, size_t count) {
   std::vector<MemoryPoint> points;
   MemoryPoint point{1'000'000'000'000, 0, 0, {}};
@@ -17,8 +17,9 @@ std::vector<MemoryPoint> random_points(std::mt19937_64& random, size_t count) {
     point.time_ns += static_cast<int64_t>(random() % 100'000);
     uint64_t const bytes = 512 * (random() % 10'000);
     point.allocated_bytes +=
-        random() % 2 == 0 ? bytes : 0 - bytes;  // may wrap: sources say anything
+        random() % 2 == 0 ? bytes : 0 - bytes;  // may wrap, as totals of damaged sources do
     point.by_purpose[random() % point.by_purpose.size()] += bytes;
+
     if (random() % 16 == 0) point.reserved_bytes = random();
     if (random() % 64 == 0) point.allocated_bytes = std::numeric_limits<uint64_t>::max();
     if (random() % 64 == 0) point.by_purpose.fill(random());
@@ -32,13 +33,16 @@ TEST(MemoryTimeline, GivesBackEveryPointThatWasPutIn) {
   for (size_t const count : {0U, 1U, 2U, 15U, 16U, 17U, 32U, 1000U}) {
     std::vector<MemoryPoint> const points = random_points(random, count);
     MemoryTimeline const timeline(points);
+
     ASSERT_EQ(timeline.size(), count);
     EXPECT_EQ(timeline.empty(), count == 0);
     EXPECT_EQ(timeline.points(), points);
+
     size_t place = 0;
     for (MemoryPoint const point : timeline) EXPECT_EQ(point, points[place++]);
     EXPECT_EQ(place, count);
     for (size_t i = 0; i < count; ++i) EXPECT_EQ(timeline[i], points[i]) << i;
+
     if (count == 0) continue;
     EXPECT_EQ(timeline.front(), points.front());
     EXPECT_EQ(timeline.back(), points.back());
@@ -71,6 +75,7 @@ TEST(MemoryTimeline, CountsWhatAnInstantHasPassed) {
     std::vector<MemoryPoint> points = random_points(random, count);
     for (MemoryPoint& point : points) point.time_ns /= 70'000;  // some at the same time
     MemoryTimeline const timeline(points);
+
     int64_t const first = points.empty() ? 0 : points.front().time_ns,
                   last = points.empty() ? 0 : points.back().time_ns;
     for (int64_t instant = first - 1; instant <= last + 1; ++instant) {

@@ -1,4 +1,4 @@
-// Findings come worst first, reasons before what they explain.
+// Findings are ordered worst first, and causes before what they explain.
 #include "analyzer/rules/finding_order.h"
 
 #include <gmock/gmock.h>
@@ -73,6 +73,7 @@ TEST(FindingOrder, MemoryThatGrowsIsTheReasonOfStepsThatAreLongBecauseOfAllocati
         return ordered({steps, found("input-bound", Severity::kCritical, 30),
                         found(growth, Severity::kWarning, 0)});
       };
+
       EXPECT_THAT(rules("allocation"), ElementsAre(growth, long_steps, "input-bound"));
       EXPECT_THAT(rules("compute"), ElementsAre(long_steps, "input-bound", growth));
     }

@@ -1,5 +1,5 @@
-// What findings promise is what a remedy can give: blocked time, work to hide behind, devices that
-// are used, the bottleneck.
+// Findings promise no more than a remedy can give: limits by blocked time, work to hide behind,
+// devices in use, and the bottleneck.
 #include "analyzer/rules/gain_limits.h"
 
 #include <gtest/gtest.h>
@@ -43,9 +43,8 @@ void add_sync(WorkRun& run, int64_t begin, int64_t dur) {
            model::SyncDetail{});
 }
 
-/// Eight steps of 300 ms: the host waits for the device, `blocked` ns, which works for as long, and
-/// then decodes a video in many short frames of one Python function for 200 ms before it launches
-/// again.
+/// Eight steps of 300 ms. The host waits `blocked` ns for the device, which works for as long. Then
+/// one Python function decodes a video for 200 ms in many short frames, before the next launch.
 Analysis steps_that_decode(int64_t blocked) {
   WorkRun run;
   for (int64_t i = 0; i < 8; ++i) {
@@ -54,10 +53,12 @@ Analysis steps_that_decode(int64_t blocked) {
     uint64_t const call = run.launch(begin, 10 * kUs);
     run.kernel(begin + 10 * kUs, blocked, call);
     add_sync(run, begin + 20 * kUs, blocked);
+
     int64_t const decode = begin + 20 * kUs + blocked + 5 * kUs;
     run.range(decode, 200 * kMs, "video.py(25): read_video_pyav");
     for (int64_t frame = 0; frame < 100; ++frame)
       run.range(decode + frame * 2 * kMs, 1 * kMs, "<built-in method to_ndarray>");
+
     uint64_t const next = run.launch(decode + 200 * kMs, 10 * kUs);
     run.kernel(decode + 200 * kMs + 10 * kUs, 40 * kMs, next);
   }
@@ -106,7 +107,7 @@ TEST(BlockingSync, LeavesToTheHostWhatIsLongerThanTheHostWasBlocked) {
       60e6, 0.1e6);
 }
 
-/// One device with one step of 1000 ns: `compute`, and communication of which as much is exposed as
+/// One device with one step of 1000 ns: `compute`, and communication that is exposed for as long as
 /// the finding costs.
 struct Limited {
   MeasuredDevice device;
@@ -149,9 +150,9 @@ TEST(Gains, AreNotPromisedForDevicesThatAreHardlyUsed) {
   EXPECT_FALSE(metric(used, "busy_share"));
 }
 
-/// Findings about the device, the host and a straggler, by severity; the path has so much of the
-/// host and of the device. Of the host's part nothing but the step says what it did in `bare`; the
-/// device was idle for `late` for want of a launch.
+/// Findings about the device, the host and a straggler, by severity. The critical path is `of_host`
+/// ns on the host and `of_device` ns on the device. For `bare` of the host's part the trace has no
+/// event but the step. The device was launch-bound for `late`.
 std::vector<Finding> ordered_by_bottleneck(int64_t of_host, int64_t of_device, int64_t bare = 0,
                                            int64_t late = 0) {
   Analysis analysis;
@@ -161,17 +162,20 @@ std::vector<Finding> ordered_by_bottleneck(int64_t of_host, int64_t of_device, i
     finding.severity = severity;
     finding.gain_ceiling = 0.5;
   };
+
   add("exposed-communication", Severity::kCritical);
   add("straggler", Severity::kCritical);
   add("tensor-cores-unused", Severity::kWarning);
   add("host-bound-launches", Severity::kWarning);
   add("trace-quality", Severity::kInfo);
+
   analysis.critical_path.emplace();
   analysis.critical_path->by_class[static_cast<size_t>(PathClass::kHost)] = of_host;
   analysis.critical_path->by_class[static_cast<size_t>(PathClass::kCompute)] = of_device;
   analysis.critical_path->bare_host_ns = bare;
   analysis.devices.emplace_back()
       .time.idle_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)] = late;
+
   put_bottleneck_first(analysis);
   return analysis.findings;
 }
@@ -180,9 +184,11 @@ TEST(Bottleneck, OfTheHostComesBeforeWhatOnlyAFasterHostMakesWorthwhile) {
   std::vector<Finding> const findings = ordered_by_bottleneck(51, 49);
   std::vector<std::string> rules;
   for (Finding const& finding : findings) rules.push_back(finding.rule);
+
   EXPECT_EQ(rules,
             (std::vector<std::string>{"straggler", "host-bound-launches", "exposed-communication",
                                       "tensor-cores-unused", "trace-quality"}));
+
   EXPECT_EQ(findings[2].severity, Severity::kWarning) << "no graver than the host";
   EXPECT_EQ(subject(findings[2], "bottleneck"), "host");
   EXPECT_FALSE(findings[2].gain_ceiling);
@@ -198,7 +204,7 @@ TEST(Bottleneck, OfTheDeviceChangesNothing) {
   EXPECT_EQ(subject(findings[0], "bottleneck"), "");
 }
 
-TEST(Bottleneck, IsNotTheHostWhereNothingButTheStepSaysThatItWorked) {
+TEST(Bottleneck, IsNotTheHostWhereOnlyTheStepShowsItsWork) {
   EXPECT_EQ(subject(ordered_by_bottleneck(80, 20, 70, 9)[0], "bottleneck"), "")
       << "19 of the host, 20 of the device";
   EXPECT_EQ(ordered_by_bottleneck(80, 20, 70, 9)[0].rule, "exposed-communication");
@@ -208,13 +214,14 @@ TEST(Bottleneck, IsNotTheHostWhereNothingButTheStepSaysThatItWorked) {
       << "30 of the host, 20 of the device";
 }
 
-/// Five steps of 1 ms; between two kernels the device copies for 300 µs in the direction.
+/// Five steps of 1 ms; between two kernels the device copies for 300 µs in `direction`.
 Analysis steps_with_copies(model::CopyDirection direction, uint8_t pinned) {
   WorkRun run;
   for (int64_t i = 0; i < 5; ++i) {
     int64_t const begin = i * kMs;
     run.step(begin, kMs - 1, i);
     run.kernel(begin + 10 * kUs, 600 * kUs, run.launch(begin, 5 * kUs));
+
     model::CopyDetail copy;
     copy.bytes = 1U << 20U;
     copy.direction = direction;
@@ -225,13 +232,14 @@ Analysis steps_with_copies(model::CopyDirection direction, uint8_t pinned) {
   return analyze(run.finish());
 }
 
-TEST(SerializedCopies, TellCopiesWithinTheDeviceFromThoseOfTheHost) {
+TEST(SerializedCopies, DistinguishCopiesWithinTheDeviceFromThoseOfTheHost) {
   Analysis const within = steps_with_copies(model::CopyDirection::kDeviceToDevice, 0);
   Finding const* const of_device = find_named(within.findings, "serialized-copies");
   ASSERT_NE(of_device, nullptr);
   EXPECT_EQ(subject(*of_device, "copies"), "within_device");
   EXPECT_EQ(subject(*of_device, "memory"), "");
   EXPECT_EQ(within.devices[0].slow.device_copy_ns, 5 * 300 * kUs);
+
   Analysis const pinned = steps_with_copies(model::CopyDirection::kHostToDevice, 1);
   Finding const* const of_host = find_named(pinned.findings, "serialized-copies");
   ASSERT_NE(of_host, nullptr);
@@ -247,6 +255,7 @@ Analysis path_of_blocking_copy(std::string const& call, uint8_t pinned) {
   for (int64_t i = 0; i < 4; ++i) {
     int64_t const begin = i * 300 * kUs;
     run.kernel(begin + 10 * kUs, 200 * kUs, run.launch(begin, 5 * kUs));
+
     model::CopyDetail copy;
     copy.direction = model::CopyDirection::kDeviceToHost;
     copy.pinned = pinned;
@@ -265,7 +274,7 @@ TEST(CriticalPath, ACallThatWaitsForItsCopyLaunchesItAtItsBegin) {
   }
   PathSplit const path = path_of_blocking_copy("cudaMemcpyAsync", 1).critical_path->by_class;
   EXPECT_LE(path[static_cast<size_t>(PathClass::kCompute)], 200 * kUs)
-      << "nobody knows that the call waits for pinned memory";
+      << "the call is not known to wait for pinned memory";
 }
 
 /// A kernel whose launch is not recorded, 30 µs after the step's begin; then one that was launched
@@ -281,13 +290,14 @@ Analysis steps_with_unexplained_time() {
   return analyze(run.finish());
 }
 
-TEST(UnexplainedIdle, TellsTheFirstGapAndQueuedOpsApart) {
+TEST(UnexplainedIdle, DistinguishesTheFirstGapFromQueuedOps) {
   Analysis const analysis = steps_with_unexplained_time();
   UnexplainedStats const& facts = analysis.devices.at(0).unexplained;
   EXPECT_EQ(facts.first_ns, 30 * kUs);
   EXPECT_EQ(facts.queued_ns, 100 * kUs);
   EXPECT_EQ(facts.other_ns, 0);
   EXPECT_EQ(facts.queued_ops, 3U);
+
   Finding const* const finding = find_named(analysis.findings, "unexplained-idle");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(metric(*finding, "before_first_op_ns_per_step"), 30.0 * kUs);

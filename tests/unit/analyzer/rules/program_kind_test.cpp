@@ -1,5 +1,5 @@
-// Whether a program serves a model is known by names: its steps or kernels are a server's, and
-// nothing tells of training.
+// Names show whether a program serves a model: its steps or kernels are those of a server, and none
+// belongs to training.
 #include "analyzer/rules/program_kind.h"
 
 #include <algorithm>
@@ -28,6 +28,7 @@ bool serves(std::string const& step, std::string const& kernel,
     uint64_t const call = run.launch(begin + 2 * kUs, 5 * kUs);
     run.kernel(begin + 10 * kUs, 800 * kUs, call, kernel);
   }
+
   model::Run const made = run.finish();
   return is_inference(made, analyze(made));
 }

@@ -1,4 +1,4 @@
-// What holds for the list of rules as a whole.
+// Properties of the list of rules as a whole.
 #include "analyzer/rules/rule.h"
 #include "tests/support/paths.h"
 #include "trace/model/build/trace_builder.h"
@@ -17,16 +17,19 @@ TEST(Rules, HaveDistinctNamesAndASectionInTheDocument) {
   std::ifstream file(support::source_path("docs/reference/FINDINGS.md"));
   std::stringstream text;
   text << file.rdbuf();
+
   std::set<std::string> sections;
   for (std::string line; std::getline(text, line);) {
     if (!line.starts_with("## ")) continue;
     EXPECT_TRUE(sections.insert(line.substr(3)).second) << line;
   }
+
   std::set<std::string> names;
   for (Rule const& rule : all_rules()) {
     EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
     EXPECT_TRUE(sections.contains(rule.name)) << rule.name;
   }
+
   for (std::string const& section : sections)
     EXPECT_TRUE(names.contains(section)) << section << " is documented but no rule";
 }
@@ -36,10 +39,12 @@ TEST(Rules, CostBecomesACeilingOfTheGain) {
   device.has_steps = true;
   device.periods = {{0, 100}, {100, 200}};
   device.total_ns = 200;
+
   Finding const finding = make_cost_finding("x", device, 20);
   EXPECT_EQ(finding.cost_ns_per_step, 20);
   EXPECT_DOUBLE_EQ(*finding.gain_ceiling, 100.0 / 80 - 1);
   EXPECT_EQ(finding.severity, Severity::kCritical);
+
   EXPECT_EQ(make_cost_finding("x", device, 19).severity, Severity::kWarning);
   EXPECT_EQ(make_cost_finding("x", device, 4).severity, Severity::kInfo);
 }
@@ -51,6 +56,7 @@ Analysis loop_with_gaps_between_steps() {
   DeviceStats device;
   device.window = {0, 960};
   facts.devices.push_back(device);
+
   for (int64_t i = 0; i < 10; ++i) {
     StepStats step;
     step.step = i;
@@ -60,6 +66,7 @@ Analysis loop_with_gaps_between_steps() {
     facts.steps.push_back(step);
     if (i > 0) gaps.push_back({step.ref, {i * 100 - 40, i * 100}, IdleCause::kInput, {}, {}});
   }
+
   facts.gaps = IdleGaps(gaps);
   return facts;
 }
@@ -75,9 +82,10 @@ void change_gaps(Analysis& facts, Change const& change) {
 std::vector<std::string> rules_of_idle(IdleCause cause, int64_t idle_ns) {
   Analysis facts = loop_with_gaps_between_steps();
   facts.integrity.score = 100;
+
   std::vector<IdleGap> pieces;
-  for (IdleGap gap :
-       facts.gaps) {  // the first idle_ns have the cause, the rest of each gap another
+  // The first idle_ns of each gap have the cause, the rest has another.
+  for (IdleGap gap : facts.gaps) {
     IdleGap rest = gap;
     gap.when.end = rest.when.begin = gap.when.begin + idle_ns;
     gap.cause = cause;
@@ -86,6 +94,7 @@ std::vector<std::string> rules_of_idle(IdleCause cause, int64_t idle_ns) {
     pieces.push_back(rest);
   }
   facts.gaps = IdleGaps(pieces);
+
   model::Run run;
   run.ranks.emplace_back();
   std::vector<std::string> rules;
@@ -99,6 +108,7 @@ TEST(Rules, AboutIdleCausesSpeakFromTheirThresholdOn) {
     IdleCause cause;
     int64_t threshold_percent;
   };
+
   for (Case const& c :
        {Case{"input-bound", IdleCause::kInput, 5}, Case{"blocking-sync", IdleCause::kSync, 5},
         Case{"host-bound-launches", IdleCause::kLaunchStarved, 5},
@@ -110,8 +120,9 @@ TEST(Rules, AboutIdleCausesSpeakFromTheirThresholdOn) {
   }
 }
 
-TEST(Rules, StarvedTimeAfterASyncIsTheSyncs) {
+TEST(Rules, LaunchBoundTimeAfterASyncIsTheSyncs) {
   Analysis facts = loop_with_gaps_between_steps();
+
   std::vector<IdleGap> pieces;
   for (IdleGap gap : facts.gaps) {
     IdleGap rest = gap;
@@ -123,23 +134,27 @@ TEST(Rules, StarvedTimeAfterASyncIsTheSyncs) {
     pieces.push_back(rest);
   }
   facts.gaps = IdleGaps(pieces);
+
   model::Run run;
   run.ranks.emplace_back();
   std::vector<Finding> const findings = find_all(run, facts);
+
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "blocking-sync");
   EXPECT_EQ(findings[0].cost_ns_per_step, 40);
 }
 
 TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
-  // Of each 40 ns gap the first is the sync's; in the rest the host has a range of its own, or only
-  // its way to the launch.
+  // The sync takes the first ns of each gap of 40 ns. In the rest the host runs a range of its own,
+  // or only returns from the sync to the launch.
   auto const rules_of = [](bool has_work) {
     Analysis facts = loop_with_gaps_between_steps();
     facts.integrity.score = 100;
+
     model::TraceBuilder builder;
     builder.add_track({});
     model::StringId const name = builder.intern("logging");
+
     std::vector<IdleGap> pieces;
     for (IdleGap gap : facts.gaps) {
       IdleGap rest = gap;
@@ -154,12 +169,14 @@ TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
       pieces.push_back(rest);
     }
     facts.gaps = IdleGaps(pieces);
+
     model::Run run;
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
     std::vector<std::string> rules;
     for (Finding const& finding : find_all(run, facts)) rules.push_back(finding.rule);
     return rules;
   };
+
   EXPECT_EQ(rules_of(true), std::vector<std::string>{"host-bound-launches"});
   EXPECT_EQ(rules_of(false), std::vector<std::string>{"blocking-sync"});
 }
@@ -170,9 +187,11 @@ TEST(Rules, FindingsComeBySeverityThenCost) {
   change_gaps(facts, [](size_t i, IdleGap& gap) {
     if (i % 4 == 0) gap.cause = IdleCause::kAllocation;
   });
+
   model::Run run;
   run.ranks.emplace_back();
   std::vector<Finding> const findings = find_all(run, facts);
+
   ASSERT_EQ(findings.size(), 3U);
   EXPECT_EQ(findings[0].rule, "input-bound");         // 27 % of the steps
   EXPECT_EQ(findings[1].rule, "allocation-in-step");  // 13 %
@@ -188,8 +207,8 @@ TEST(MeasuredSteps, IdleTimeBetweenTwoStepsCountsToTheSecond) {
 
 TEST(MeasuredSteps, AFewLongPeriodsAreJudgedApartWhereverTheTimeWent) {
   Analysis facts = loop_with_gaps_between_steps();
-  for (size_t i = 6; i < facts.steps.size();
-       ++i) {  // the host is elsewhere for 200 ns between two steps
+  // The host is elsewhere for 200 ns between two steps.
+  for (size_t i = 6; i < facts.steps.size(); ++i) {
     facts.steps[i].window.begin += 200;
     facts.steps[i].window.end += 200;
   }
@@ -197,11 +216,13 @@ TEST(MeasuredSteps, AFewLongPeriodsAreJudgedApartWhereverTheTimeWent) {
     if (i > 5) gap.when.begin += 200;
     if (i >= 5) gap.when.end += 200;
   });
+
   MeasuredSteps const steps = measure_steps(facts);
   EXPECT_EQ(steps.all.at(0).total_ns, 900 + 200);
   EXPECT_EQ(steps.steady.at(0).total_ns, 800);
   EXPECT_EQ(steps.outliers.at(0).total_ns, 300);
   EXPECT_EQ(steps.outliers.at(0).idle_of(IdleCause::kInput), 240);
+
   model::Run run;
   run.ranks.emplace_back();
   std::vector<Finding> const findings = find_all(run, facts);

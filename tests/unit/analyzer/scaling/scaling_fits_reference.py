@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the numbers that scaling_fits_test.cpp holds Stepscope's models of scaling against, from SciPy: bounded non-linear least
-squares from several starts over the laws as they are usually written, where Stepscope solves linear problems. Run it where SciPy
+"""Prints SciPy's numbers, with which scaling_fits_test.cpp compares Stepscope's models of scaling. SciPy solves bounded non-linear
+least squares from several starts over the laws as they are usually written; Stepscope solves linear problems. Run it where SciPy
 is installed (apt-get install python3-scipy); nothing runs it in the build."""
 import itertools
 

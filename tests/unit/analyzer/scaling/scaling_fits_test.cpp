@@ -1,5 +1,5 @@
-// Models of scaling against SciPy (scaling_fits_reference.py printed the numbers), and against what
-// they were made of.
+// Models of scaling compared with SciPy (scaling_fits_reference.py printed the numbers), and with
+// the laws that made the costs.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -23,7 +23,7 @@ FitPoints const kThree = {{1, 15.0}, {2, 15.9}, {4, 18.1}};
 
 CostTerm const kOfOthers{CostTerm::Shape::kOthers}, kOfPairs{CostTerm::Shape::kPairs};
 
-/// What SciPy found of a law: 0 = not there.
+/// SciPy's numbers for a law; 0 = the law lacks the coefficient.
 struct LawReference {
   double c, sigma, kappa, squares, loo;
   double at_64, low_64, high_64;
@@ -44,13 +44,16 @@ void expect_law(std::vector<CostTerm> const& terms, FitPoints const& points,
   EXPECT_NEAR(kappa, expected.kappa, 1e-8);
   expect_share_near(model->squared_error(), expected.squares);
   expect_share_near(leave_one_out_error(terms, points).value(), expected.loo);
+
   Estimate const at_64 = model->predict(64);
   expect_share_near(at_64.value, expected.at_64);
   expect_share_near(at_64.low.value(), expected.low_64, 1e-5);
   expect_share_near(at_64.high.value(), expected.high_64, 1e-5);
+
   Estimate const gain = model->gain_of_doubling(16);
   expect_share_near(gain.value, expected.gain_at_16);
   expect_share_near(gain.high.value() - gain.value, expected.gain_reach, 1e-5);
+
   if (expected.sigma_reach > 0)
     expect_share_near(model->ratio_to_first(1).high.value() - model->ratio_to_first(1).value,
                       expected.sigma_reach, 1e-5);
@@ -58,6 +61,7 @@ void expect_law(std::vector<CostTerm> const& terms, FitPoints const& points,
 
 TEST(ScalingFits, AmdahlIsThatOfSciPy) {
   std::vector<CostTerm> const amdahl = {CostTerm{}, kOfOthers};
+
   expect_law(amdahl, kGentle,
              {103.2055292, 0.00434638373, 0, 0.002427241281, 0.04232059, 131.4654916, 114.4163,
               151.05518, 1.934714216, 0.040689242, 0.0028854827});
@@ -75,9 +79,10 @@ TEST(ScalingFits, AmdahlIsThatOfSciPy) {
               135.57691, 1.455809595, 0.18636579, 0.048547908});
 }
 
-/// Of two sets one coefficient is held at zero: there the bounds are those of what is left.
+/// In two sets one coefficient is fixed at zero; the bounds are those of the remaining ones.
 TEST(ScalingFits, TheUniversalScalabilityLawIsThatOfSciPy) {
   std::vector<CostTerm> const usl = {CostTerm{}, kOfOthers, kOfPairs};
+
   expect_law(usl, kGentle,
              {103.2055292, 0.00434638373, 0, 0.002427241281, 0.04232059, 131.4654916, 109.38806,
               157.99873, 1.934714216, 0.053854372, 0.0038190895});
@@ -115,6 +120,7 @@ TEST(ScalingFits, PmnfChoosesAndFitsAsSciPyDoes) {
     CostTerm const chosen = choose_pmnf_term(points);
     EXPECT_EQ(chosen, expected.term)
         << chosen.numerator << "/" << chosen.denominator << " log " << chosen.logs;
+
     auto const model = CostModel::fit({CostTerm{}, chosen}, points);
     ASSERT_TRUE(model);
     expect_share_near(leave_one_out_error({CostTerm{}, chosen}, points).value(), expected.loo);
@@ -143,6 +149,7 @@ TEST(ScalingFits, FindWhatMadeTheCosts) {
   EXPECT_NEAR(fits.fits[1].sigma.value, 0.03, 1e-4);
   EXPECT_NEAR(fits.fits[1].kappa.value, 0.0004, 1e-5);
   EXPECT_NEAR(*fits.fits[1].peak_devices, std::sqrt(0.97 / 0.0004), 1);
+
   auto const logarithmic = [](double n) { return 5 + 0.25 * std::sqrt(n) * std::log2(n); };
   CostTerm const term = choose_pmnf_term(points_of(logarithmic, 1e-6, 2));
   EXPECT_EQ(term, (CostTerm{CostTerm::Shape::kPower, 1, 2, 1}));
@@ -157,6 +164,7 @@ TEST(ScalingFits, AConstantCostGrowsByNothingAndPaysOffAsFarAsIsAsked) {
     EXPECT_EQ(fit.pays_to.devices, 128U);
     EXPECT_TRUE(fit.pays_to.is_open);
   }
+
   EXPECT_EQ(fits.fits[2].term, CostTerm{});
   EXPECT_FALSE(fits.fits[0].most_speedup);
   EXPECT_FALSE(fits.fits[1].peak_devices);
@@ -181,19 +189,22 @@ TEST(ScalingFits, FewPointsAllowFewModels) {
   EXPECT_FALSE(two.fits[0].cost.predict(4).low);
   EXPECT_FALSE(two.fits[0].loo_error);
   EXPECT_EQ(two.too_few, (std::vector{ScalingModel::kUsl, ScalingModel::kPmnf}));
-  // Repeats tell how sure it is.
+
+  // Repeats give an error bar.
   EXPECT_TRUE(fit_scaling(FitPoints{{1, 5}, {1, 5.1}, {2, 6}, {2, 6.1}}).fits[0].sigma.low);
+
   ScalingFits const three = fit_scaling(kThree);
   ASSERT_EQ(three.fits.size(), 2U);
   EXPECT_NEAR(three.fits[1].cost.coefficient(0), 15, 1e-9);
   EXPECT_NEAR(three.fits[1].sigma.value, 0.05111111111, 1e-9);
   EXPECT_NEAR(three.fits[1].kappa.value, 0.004444444444, 1e-9);
   EXPECT_EQ(three.best, 0U);
+
   EXPECT_TRUE(fit_scaling(FitPoints{{4, 5}}).fits.empty());
   EXPECT_TRUE(fit_scaling(FitPoints{}).fits.empty());
 }
 
-/// Of any points there is no better model near the one that is found: the problem has one minimum.
+/// No model near the fitted one is better for any points: the problem has one minimum.
 TEST(ScalingFits, NoNearbyModelIsBetter) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> share(0.5, 2.0), step(-0.01, 0.01);
@@ -202,6 +213,7 @@ TEST(ScalingFits, NoNearbyModelIsBetter) {
     for (double n = 1; n <= 32; n *= 2) points.push_back({n, 10 * share(random)});
     auto const model = CostModel::fit({CostTerm{}, kOfOthers, kOfPairs}, points);
     if (!model) continue;
+
     for (int nearby = 0; nearby < 20; ++nearby) {
       double const a = model->coefficient(0) + step(random),
                    b = std::max(model->coefficient(1) + step(random), 0.0),
@@ -218,22 +230,24 @@ TEST(ScalingFits, NoNearbyModelIsBetter) {
   }
 }
 
-/// Of models that are right 95 % of prediction intervals hold the next run.
-TEST(ScalingFits, PredictionIntervalsHoldNineteenOfTwentyFurtherRuns) {
+/// If the model is right, 95 % of prediction intervals cover the next run.
+TEST(ScalingFits, PredictionIntervalsCoverNineteenOfTwentyFurtherRuns) {
   auto const law = [](double n) { return 3 * (1 + 0.02 * (n - 1)); };
   std::mt19937 random(11);
   std::normal_distribution<double> noise(1, 0.01);
-  int held = 0;
+  int covered = 0;
   constexpr int kRounds = 2000;
+
   for (int round = 0; round < kRounds; ++round) {
     auto const model =
         CostModel::fit({CostTerm{}, kOfOthers}, points_of(law, 0.01, static_cast<uint32_t>(round)));
     ASSERT_TRUE(model);
     Estimate const at = model->predict(128);
     double const next = law(128) * noise(random);
-    held += *at.low <= next && next <= *at.high ? 1 : 0;
+    covered += *at.low <= next && next <= *at.high ? 1 : 0;
   }
-  EXPECT_NEAR(static_cast<double>(held) / kRounds, 0.95, 0.02);
+
+  EXPECT_NEAR(static_cast<double>(covered) / kRounds, 0.95, 0.02);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Scaling series: what is strong and weak, efficiencies, factors whose product is the efficiency,
-// lost time that sums to the ns, and what is refused.
+// Scaling series: strong and weak scaling, efficiencies, factors whose product is the efficiency,
+// lost time that sums to the ns, and series that are refused.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 
 constexpr double kScaledMs = 1e6;
 
-/// A run of so many devices in which every part of the step is a draw; all parts sum to the step.
+/// A run of `devices` devices in which every part of the step is random; all parts sum to the step.
 RunMeasurements random_sample(uint64_t devices, std::mt19937& random, size_t steps = 12) {
   std::uniform_real_distribution<double> part(0, kScaledMs);
   RunMeasurements sample;
@@ -32,6 +32,7 @@ RunMeasurements random_sample(uint64_t devices, std::mt19937& random, size_t ste
   sample.parts_ns.assign(kStepPartCount, std::vector<double>(steps, 0));
   sample.kernels = {
       {"a", {}, {}}, {"b", {}, {}}, {devices % 2 == 0 ? "even" : "odd", {}, {}}, {"", {}, {}}};
+
   for (size_t s = 0; s < steps; ++s) {
     sample.steps.push_back(static_cast<int64_t>(s));
     for (auto& values : sample.parts_ns) {
@@ -43,10 +44,12 @@ RunMeasurements random_sample(uint64_t devices, std::mt19937& random, size_t ste
       kernel.calls.push_back(std::floor(part(random) / kScaledMs * 5) + 1);
     }
   }
+
   for (RunMeasurements::Kernel const& kernel : sample.kernels)
     sample.kernel_names.insert(kernel.name);
   sample.late = {{0, 0, "compute", "", part(random)}, {1, 0, "launch_starved", "op", part(random)}};
   sample.host_ops = {{IdleCause::kInput, "loader", part(random)}};
+
   double const computed =
       std::accumulate(sample.parts_ns[0].begin(), sample.parts_ns[0].end(), 0.0);
   for (uint64_t d = 0; d < devices; ++d) {
@@ -76,12 +79,14 @@ TEST(ScalingSeries, LostTimeSumsToTheNsWhateverTheRuns) {
       for (LostTime const& loss : series.losses) {
         EXPECT_EQ(std::accumulate(loss.parts_ns.begin(), loss.parts_ns.end(), int64_t{0}),
                   loss.step_ns - loss.ideal_ns);
+
         ScalingPoint const &from = series.points[loss.from], &to = series.points[loss.to];
         double const ideal = kind == ScalingKind::kStrong ? static_cast<double>(from.devices) /
                                                                 static_cast<double>(to.devices)
                                                           : 1;
         EXPECT_NEAR(static_cast<double>(loss.ideal_ns), ideal * from.step_ns.value, 0.51);
         EXPECT_NEAR(static_cast<double>(loss.step_ns), to.step_ns.value, 0.51);
+
         auto const part = [&](LostPart of) {
           return static_cast<double>(loss.parts_ns[static_cast<size_t>(of)]);
         };
@@ -89,6 +94,7 @@ TEST(ScalingSeries, LostTimeSumsToTheNsWhateverTheRuns) {
           return to.parts_ns[static_cast<size_t>(of)] -
                  ideal * from.parts_ns[static_cast<size_t>(of)];
         };
+
         EXPECT_NEAR(part(LostPart::kCommunication), grown(StepPart::kCommunication), 1.5);
         EXPECT_NEAR(part(LostPart::kWaiting) + part(LostPart::kImbalance),
                     grown(StepPart::kWaiting) + grown(idle_part(IdleCause::kPeer)), 3);
@@ -110,6 +116,7 @@ TEST(ScalingSeries, FactorsMultiplyToTheParallelEfficiencyAndToTheEfficiency) {
         for (auto const factor : {ScalingFactor::kLoadBalance, ScalingFactor::kCommunication,
                                   ScalingFactor::kOrchestration})
           product *= point.factors.of(factor);
+
         for (RunMeasurements const& run : runs) {
           if (run.devices != point.devices) continue;
           for (RunMeasurements::DeviceTime const& device : run.device_times)
@@ -117,6 +124,7 @@ TEST(ScalingSeries, FactorsMultiplyToTheParallelEfficiencyAndToTheEfficiency) {
           elapsed += static_cast<double>(run.devices) *
                      std::accumulate(run.step_ns.begin(), run.step_ns.end(), 0.0);
         }
+
         EXPECT_NEAR(point.factors.parallel, useful / elapsed, 1e-12);
         EXPECT_NEAR(product, point.factors.parallel, 1e-12);
         EXPECT_NEAR(point.factors.efficiency_over(series.points[0].factors), point.efficiency.value,
@@ -125,23 +133,26 @@ TEST(ScalingSeries, FactorsMultiplyToTheParallelEfficiencyAndToTheEfficiency) {
     }
 }
 
-/// A run whose step is so long, of which devices compute for `compute`, and wait for each other for
-/// the rest.
+/// A run whose step takes `step`: devices compute for `compute` and wait for each other in the
+/// rest.
 RunMeasurements plain_run(uint64_t devices, double step, double compute,
                           double bytes_per_device = 1000, uint32_t seed = 1) {
   std::mt19937 random(seed);
   RunMeasurements sample = random_sample(devices, random);
   std::normal_distribution<double> noise(1, 0.002);
   for (auto& values : sample.parts_ns) std::fill(values.begin(), values.end(), 0.0);
+
   for (size_t s = 0; s < sample.steps.size(); ++s) {
     sample.step_ns[s] = step * noise(random);
     sample.parts_ns[static_cast<size_t>(StepPart::kCompute)][s] = compute;
     sample.parts_ns[static_cast<size_t>(StepPart::kCommunication)][s] = sample.step_ns[s] - compute;
   }
+
   auto const steps = static_cast<double>(sample.steps.size());
   sample.kernels = {{"gemm", std::vector<double>(sample.steps.size(), compute),
                      std::vector<double>(sample.steps.size(), 4)}};
   sample.kernel_names = {"gemm"};
+
   for (RunMeasurements::DeviceTime& device : sample.device_times)
     device = {compute * steps, step * steps};
   sample.copied_in_bytes = bytes_per_device * static_cast<double>(devices);
@@ -150,7 +161,7 @@ RunMeasurements plain_run(uint64_t devices, double step, double compute,
   return sample;
 }
 
-TEST(ScalingSeries, BytesThatAreCopiedInTellStrongFromWeak) {
+TEST(ScalingSeries, BytesThatAreCopiedInDistinguishStrongFromWeak) {
   ScalingSeries const weak = scale_series(
       {plain_run(1, 10 * kScaledMs, 9 * kScaledMs), plain_run(4, 12 * kScaledMs, 9 * kScaledMs)});
   EXPECT_EQ(weak.kind.kind, ScalingKind::kWeak);
@@ -158,6 +169,7 @@ TEST(ScalingSeries, BytesThatAreCopiedInTellStrongFromWeak) {
   EXPECT_NEAR(weak.points[1].efficiency.value, 10.0 / 12, 0.01);
   EXPECT_NEAR(weak.points[1].speedup.value, 40.0 / 12, 0.04);
   EXPECT_NEAR(weak.points[1].throughput.value, 4 / 12e-3, 3);
+
   ScalingSeries const strong = scale_series({plain_run(1, 10 * kScaledMs, 9 * kScaledMs),
                                              plain_run(4, 4 * kScaledMs, 2.3 * kScaledMs, 250)});
   EXPECT_EQ(strong.kind.kind, ScalingKind::kStrong);
@@ -178,16 +190,18 @@ TEST(ScalingSeries, ABatchThatIsCopiedAheadMakesNoOtherBatch) {
             SeriesRefusal::kKindUnclear);
 }
 
-TEST(ScalingSeries, KernelsTellItWhereNotAllDevicesAreFed) {
+TEST(ScalingSeries, KernelsDecideWhereNotAllDevicesAreFed) {
   auto const unfed = [](RunMeasurements sample) {
     sample.fed_devices = 0;
     sample.copied_in_bytes = 0;
     return sample;
   };
+
   ScalingSeries const strong = scale_series({unfed(plain_run(1, 10 * kScaledMs, 9 * kScaledMs)),
                                              unfed(plain_run(4, 4 * kScaledMs, 2.6 * kScaledMs))});
   EXPECT_EQ(strong.kind.kind, ScalingKind::kStrong);
   EXPECT_EQ(strong.kind.evidence, KindEvidence::kKernels);
+
   ScalingSeries const weak = scale_series({unfed(plain_run(2, 10 * kScaledMs, 9 * kScaledMs)),
                                            unfed(plain_run(8, 14 * kScaledMs, 10 * kScaledMs))});
   EXPECT_EQ(weak.kind.kind, ScalingKind::kWeak);
@@ -197,15 +211,15 @@ TEST(ScalingSeries, KernelsTellItWhereNotAllDevicesAreFed) {
             SeriesRefusal::kKindUnclear);
 }
 
-TEST(ScalingSeries, AnotherBatchIsRefusedUnlessTheKindIsSaid) {
+TEST(ScalingSeries, AnotherBatchIsRefusedUnlessTheKindIsGiven) {
   std::vector<RunMeasurements> const runs = {plain_run(1, 10 * kScaledMs, 9 * kScaledMs),
                                              plain_run(4, 12 * kScaledMs, 9 * kScaledMs, 700)};
   ScalingSeries const refused = scale_series(runs);
   EXPECT_EQ(refused.refusal, SeriesRefusal::kKindUnclear);
   EXPECT_EQ(refused.points.size(), 2U);
-  ScalingSeries const said = scale_series(runs, {ScalingKind::kWeak, {}});
-  EXPECT_FALSE(said.refusal);
-  EXPECT_EQ(said.kind.evidence, KindEvidence::kAsked);
+  ScalingSeries const requested = scale_series(runs, {ScalingKind::kWeak, {}});
+  EXPECT_FALSE(requested.refusal);
+  EXPECT_EQ(requested.kind.evidence, KindEvidence::kAsked);
 }
 
 TEST(ScalingSeries, WhatIsNoSeriesIsRefused) {
@@ -213,6 +227,7 @@ TEST(ScalingSeries, WhatIsNoSeriesIsRefused) {
                 .refusal,
             SeriesRefusal::kOneSize);
   EXPECT_EQ(scale_series({}).refusal, SeriesRefusal::kOneSize);
+
   RunMeasurements other = plain_run(4, kScaledMs, kScaledMs);
   other.kernels[0].name = "other";
   other.kernel_names = {"other"};
@@ -220,6 +235,7 @@ TEST(ScalingSeries, WhatIsNoSeriesIsRefused) {
   ScalingSeries const refused = scale_series({plain_run(1, kScaledMs, kScaledMs), other});
   EXPECT_EQ(refused.refusal, SeriesRefusal::kNoCommonKernel);
   EXPECT_EQ(refused.refused_run, "of another program");
+
   EXPECT_EQ(scale_series({plain_run(1, kScaledMs, kScaledMs), RunMeasurements{}}).refusal,
             SeriesRefusal::kNoSteps);
   EXPECT_EQ(scale_series({plain_run(1, kScaledMs, kScaledMs), plain_run(2, 0, 0)}).refusal,
@@ -231,34 +247,39 @@ TEST(ScalingSeries, RepeatsOfANumberOfDevicesAreValuesOfItsErrorBar) {
                                              plain_run(1, 10.4 * kScaledMs, 9 * kScaledMs, 1000, 2),
                                              plain_run(1, 9.6 * kScaledMs, 9 * kScaledMs, 1000, 3),
                                              plain_run(2, 11 * kScaledMs, 9 * kScaledMs, 1000, 4)});
+
   ASSERT_EQ(series.points.size(), 2U);
   EXPECT_EQ(series.points[0].runs.size(), 3U);
-  // Of 10.0, 10.4 and 9.6 ms: t(0.975, 2) · 0.4 / √3.
+
+  // The error bar of 10.0, 10.4 and 9.6 ms: t(0.975, 2) · 0.4 / √3.
   EXPECT_NEAR((*series.points[0].step_ns.high - *series.points[0].step_ns.low) / 2,
               4.302653 * 0.4 / std::sqrt(3) * kScaledMs, 0.1 * kScaledMs);
   EXPECT_NEAR((*series.points[1].step_ns.high - *series.points[1].step_ns.low) / 2,
               0.014 * kScaledMs, 0.012 * kScaledMs);
+
   ASSERT_FALSE(series.caveats.empty());
   EXPECT_EQ(series.caveats.back().caveat, SeriesCaveat::kOneRun);
   EXPECT_THAT(series.caveats.back().devices, ElementsAre(2));
 }
 
-/// Of pairs with a known ratio 95 % of the intervals hold it.
-TEST(ScalingSeries, IntervalsOfRatiosHoldTheRatio) {
+/// 95 % of the intervals of pairs with a known ratio cover it.
+TEST(ScalingSeries, IntervalsOfRatiosCoverTheRatio) {
   std::mt19937 random(5);
   std::normal_distribution<double> noise(1, 0.05);
-  int held = 0;
+  int covered = 0;
   constexpr int kRounds = 2000;
+
   for (int round = 0; round < kRounds; ++round) {
-    std::vector<std::vector<double>> base, fresh;
+    std::vector<std::vector<double>> base, candidate;
     for (int run = 0; run < 4; ++run) {
       base.push_back({10 * noise(random)});
-      fresh.push_back({16 * noise(random)});
+      candidate.push_back({16 * noise(random)});
     }
-    Estimate const ratio = ratio_of(mean_error(base), mean_error(fresh), 1);
-    held += *ratio.low <= 10.0 / 16 && 10.0 / 16 <= *ratio.high ? 1 : 0;
+    Estimate const ratio = ratio_of(mean_error(base), mean_error(candidate), 1);
+    covered += *ratio.low <= 10.0 / 16 && 10.0 / 16 <= *ratio.high ? 1 : 0;
   }
-  EXPECT_NEAR(static_cast<double>(held) / kRounds, 0.95, 0.02);
+
+  EXPECT_NEAR(static_cast<double>(covered) / kRounds, 0.95, 0.02);
 }
 
 TEST(ScalingSeries, ASingleStepHasNoErrorBar) {
@@ -270,6 +291,7 @@ TEST(ScalingSeries, ASingleStepHasNoErrorBar) {
     kernel.ns.resize(1);
     kernel.calls.resize(1);
   }
+
   ScalingSeries const series = scale_series({plain_run(1, 10 * kScaledMs, 9 * kScaledMs), one});
   ASSERT_FALSE(series.refusal);
   EXPECT_FALSE(series.points[1].step_ns.low);
@@ -279,7 +301,7 @@ TEST(ScalingSeries, ASingleStepHasNoErrorBar) {
   }));
 }
 
-TEST(ScalingSeries, MoreThanIdealIsSaid) {
+TEST(ScalingSeries, MoreThanIdealIsReported) {
   ScalingSeries const series = scale_series(
       {plain_run(1, 10 * kScaledMs, 9 * kScaledMs), plain_run(2, 8 * kScaledMs, 7.5 * kScaledMs)});
   EXPECT_TRUE(std::any_of(series.caveats.begin(), series.caveats.end(), [](auto const& facts) {
@@ -312,11 +334,13 @@ TEST(ScalingSeries, TheFactorThatBreaksFirstIsNamedWhereTheEfficiencyFalls) {
   ScalingSeries const series = scale_series(
       {plain_run(1, 10 * kScaledMs, 9 * kScaledMs), plain_run(2, 10.1 * kScaledMs, 9 * kScaledMs),
        plain_run(4, 12 * kScaledMs, 9 * kScaledMs), plain_run(8, 24 * kScaledMs, 18 * kScaledMs)});
+
   ASSERT_TRUE(series.broken);
   EXPECT_EQ(series.broken->factor, ScalingFactor::kCommunication);
   EXPECT_EQ(series.points[series.broken->point].devices, 4U);
   EXPECT_NEAR(series.broken->before, 0.9, 0.01);
   EXPECT_NEAR(series.broken->here, 0.75, 0.01);
+
   EXPECT_FALSE(scale_series({plain_run(1, 10 * kScaledMs, 9 * kScaledMs),
                              plain_run(2, 10.1 * kScaledMs, 9 * kScaledMs)})
                    .broken);
@@ -337,11 +361,13 @@ TEST(ScalingSeries, KernelsGrowByTheirExponent) {
     for (RunMeasurements::Kernel const& kernel : run.kernels) run.kernel_names.insert(kernel.name);
     runs.push_back(std::move(run));
   }
+
   ScalingSeries const series = scale_series(std::move(runs));
   ASSERT_EQ(series.kernels.size(), 4U);
   EXPECT_EQ(series.kernels[0].name, "grows");
   EXPECT_NEAR(*series.kernels[0].exponent, 0.5, 1e-9);
   EXPECT_NEAR(series.kernels[0].lost_ns, kScaledMs, 1e-3);
+
   EXPECT_EQ(series.kernels[2].name, "reduces");
   EXPECT_FALSE(series.kernels[2].ns[0]);
   EXPECT_NEAR(*series.kernels[2].exponent, 1, 1e-9);
@@ -350,8 +376,8 @@ TEST(ScalingSeries, KernelsGrowByTheirExponent) {
   EXPECT_NEAR(*series.kernels[3].ns[1], 500, 1e-9);
 }
 
-/// The whole way, from traces: the efficiency's parts are those of the steps.
-TEST(ScalingSeries, OfMadeRunsIsWeakAndLosesToCommunication) {
+/// From traces to losses: the useful time of devices is the compute part of their steps.
+TEST(ScalingSeries, OfSyntheticRunsIsWeakAndLosesToCommunication) {
   std::vector<RunMeasurements> runs;
   for (int32_t const devices : {1, 2, 4}) {
     support::SyntheticOptions options;
@@ -361,18 +387,21 @@ TEST(ScalingSeries, OfMadeRunsIsWeakAndLosesToCommunication) {
     model::Run const run = support::make_synthetic_run(options);
     runs.push_back(sample_run(run, analyze(run)));
     EXPECT_EQ(runs.back().device_times.size(), static_cast<size_t>(devices));
+
     double useful = 0, compute = 0;
     for (RunMeasurements::DeviceTime const& device : runs.back().device_times)
       useful += device.compute_ns;
     for (double const ns : runs.back().parts_ns[0]) compute += ns * devices;
     EXPECT_NEAR(useful, compute, 1);
   }
+
   ScalingSeries const series = scale_series(std::move(runs));
   ASSERT_FALSE(series.refusal);
   EXPECT_EQ(series.kind.kind, ScalingKind::kWeak);
   EXPECT_EQ(series.kind.evidence, KindEvidence::kCopiedIn);
   ASSERT_TRUE(series.broken);
   EXPECT_EQ(series.broken->factor, ScalingFactor::kCommunication);
+
   auto const& parts = series.losses[1].parts_ns;
   EXPECT_EQ(std::max_element(parts.begin(), parts.end()) - parts.begin(),
             static_cast<std::ptrdiff_t>(LostPart::kCommunication));

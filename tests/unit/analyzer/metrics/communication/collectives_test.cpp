@@ -1,4 +1,5 @@
-// Matching of collectives, and their numbers by hand and against a twin that compares every pair.
+// Matching of collectives and their numbers, compared with values by hand and with a twin that
+// compares every pair.
 #include "analyzer/metrics/communication/collectives.h"
 
 #include <gmock/gmock.h>
@@ -102,7 +103,8 @@ TEST(Collectives, WithoutNumbersOrderOpAndBytesDecide) {
 }
 
 TEST(Collectives, AMissingFirstOneDoesNotShiftNumberedOnes) {
-  // Device 1 was recorded from the second on; by order every pair would be wrong.
+  // The recording of device 1 begins with the second call; matching by order would pair all calls
+  // wrongly.
   model::Run const run = make_run({{0, {0, 10}, all_reduce(1, 0, 0, 2)},
                                    {0, {20, 30}, all_reduce(1, 1, 0, 2)},
                                    {1, {25, 30}, all_reduce(1, 1, 1, 2)}},
@@ -194,8 +196,8 @@ TEST(Links, FitFindsLatencyAndBandwidthDespiteOutliers) {
 }
 
 TEST(Links, NoFitWhereLargerMessagesAreSlowerOnlyByChance) {
-  // Four sizes, 12 of each, that vary by up to 400 µs however large they are; the largest takes
-  // `more` longer.
+  // Four sizes, 12 collectives of each. All vary by up to 400 µs whatever their size; the largest
+  // takes `more` longer.
   auto const fits = [](int64_t more) {
     std::vector<CollectiveStats> collectives;
     for (int i = 0; i < 48; ++i) {

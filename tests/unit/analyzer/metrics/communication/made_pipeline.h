@@ -26,7 +26,7 @@ struct MadePipeline {
   [[nodiscard]] model::Run make() const;
 };
 
-/// Simulates one step after the other; at their end all ranks reduce something.
+/// Simulates step after step; all ranks reduce at the end of each.
 class PipelineMaker {
  public:
   explicit PipelineMaker(MadePipeline const& options)
@@ -90,7 +90,7 @@ class PipelineMaker {
     }
   }
 
-  /// False: what it needs has not been sent yet.
+  /// Returns false if its input has not been sent yet.
   bool run_pass(int32_t stage, Pass pass) {
     int32_t const from = pass.forward ? stage - 1 : stage + 1,
                   to = pass.forward ? stage + 1 : stage - 1;
@@ -109,7 +109,7 @@ class PipelineMaker {
     return true;
   }
 
-  /// Both sides leave together; the receiver waits for it, the sender goes on meanwhile.
+  /// Both sides end together. The receiver waits for the message; the sender computes meanwhile.
   void exchange(int32_t from, int32_t to, int64_t computed, uint64_t bytes) {
     using model::CollectiveOp;
     auto const slow = options_.slow_boundary.find(std::min(from, to));

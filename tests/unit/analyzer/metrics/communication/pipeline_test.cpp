@@ -54,7 +54,7 @@ TEST(Pipelines, StagesComeInTheirOrderWhateverTheirRanks) {
   EXPECT_EQ(ranks_of(found[0]), (std::vector<int32_t>{2, 0, 3, 1}));
 }
 
-TEST(Pipelines, OneMicroBatchTellsNoSchedule) {
+TEST(Pipelines, OneMicroBatchShowsNoSchedule) {
   auto const found = pipelines_of({.stages = 2, .micro_batches = 1});
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].schedule, PipelineSchedule::kUnknown);
@@ -73,7 +73,8 @@ TEST(Pipelines, AStageWithMoreToDoMakesThemUnequal) {
   EXPECT_GT(found[0].bubble_share, found[0].ideal_share + 0.1);
 }
 
-/// In every step each pair exchanges some messages both ways at once, after all have computed.
+/// In every step each pair exchanges four messages in both directions at once, after all ranks have
+/// computed.
 std::vector<PipelineStats> exchanged(int32_t ranks,
                                      std::vector<std::pair<int32_t, int32_t>> const& pairs) {
   MadeRanks made(ranks);

@@ -191,7 +191,7 @@ TEST(Waits, ForDevicesThatAreNotAnalyzedHaveNoKnownCause) {
   EXPECT_EQ(analysis.waits[0].gpu_ns, 9 * 50'000);
 }
 
-/// Two ranks, alike but that in step `late_step` of `steps` rank 1 begins 1 ms later and waits
+/// Two equal ranks, except that rank 1 begins step `late_step` of `steps` 1 ms later and waits
 /// `more_input_ns` longer for its data.
 Analysis waits_of_late_step(int64_t steps, int64_t late_step, int64_t more_input_ns) {
   constexpr int64_t kUs = 1000;

@@ -34,8 +34,8 @@ struct RandomWaits {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   }
 
-  /// Three or four ranks; collectives of all or some of them, on two streams, kernels and copies
-  /// between; now and then a step.
+  /// Three or four ranks with kernels, copies and collectives of some or all ranks on two streams.
+  /// Some runs have steps.
   model::Run make(bool with_steps) {
     auto const ranks = static_cast<int32_t>(pick(3, 4));
     MadeRanks made(ranks);

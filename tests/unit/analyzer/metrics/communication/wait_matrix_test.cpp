@@ -1,5 +1,5 @@
-// The matrix of waits by step and device: exact where it is small, else means of neighbours and the
-// most telling devices.
+// The matrix of waits by step and device: exact where it is small, else means of neighbouring steps
+// and the devices with the largest differences.
 #include "analyzer/metrics/communication/wait_matrix.h"
 
 #include <gmock/gmock.h>

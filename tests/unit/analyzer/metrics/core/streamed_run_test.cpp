@@ -34,7 +34,7 @@ model::Run skeletons_of(SyntheticOptions const& job) {
   return run;
 }
 
-/// Made again whenever it is read.
+/// Generates the process again for each read.
 base::Expected<model::RankTrace> read_process(SyntheticOptions const& job, size_t process) {
   return std::move(support::make_synthetic_run(job).ranks[process]);
 }

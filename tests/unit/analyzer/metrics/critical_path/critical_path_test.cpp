@@ -1,14 +1,13 @@
-// The critical path of runs whose path and slack are known by hand, and what must not change it.
+// The critical path of runs whose path and slack are known by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include <string>
+#include <vector>
 
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "reports/json/critical_path_json.h"
-#include "tests/support/sanitized.h"
-#include "tests/support/synthetic_run.h"
 #include "tests/unit/analyzer/metrics/critical_path/critical_path_runs.h"
 
 namespace stepscope::analyzer {
@@ -19,10 +18,12 @@ using model::SyncDetail;
 using model::SyncKind;
 using model::TrackId;
 using testing::ElementsAre;
+using testing_support::ns_of;
+using testing_support::path_of;
 using testing_support::path_pieces;
 using testing_support::path_run;
 using testing_support::PathRank;
-using testing_support::RandomPathRun;
+using testing_support::sum_of;
 
 constexpr int64_t kUs = 1000;
 
@@ -30,6 +31,7 @@ constexpr int64_t kUs = 1000;
 std::vector<std::string> story(model::Run const& run, AnalyzeOptions const& options = {}) {
   Analysis const analysis = analyze(run, options);
   std::vector<std::string> result;
+
   for (PathPiece const& piece : path_pieces(run, analysis, options.launch_latency_limit_ns)) {
     model::RankTrace const& rank = run.ranks[static_cast<size_t>(piece.rank_index)];
     std::string const name = piece.row ? " " + std::string(rank.trace.name(*piece.row)) : "";
@@ -41,18 +43,6 @@ std::vector<std::string> story(model::Run const& run, AnalyzeOptions const& opti
   return result;
 }
 
-CriticalPathStats path_of(model::Run const& run, AnalyzeOptions const& options = {}) {
-  auto const path = analyze(run, options).critical_path;
-  return path.value_or(CriticalPathStats{});
-}
-int64_t ns_of(CriticalPathStats const& path, PathClass path_class) {
-  return path.by_class[static_cast<size_t>(path_class)];
-}
-int64_t sum_of(PathSplit const& split) {
-  int64_t sum = 0;
-  for (int64_t const part : split) sum += part;
-  return sum;
-}
 PathSlack slack_of(CriticalPathStats const& path, std::string const& name) {
   for (PathSlack const& slack : path.slack_by_name)
     if (slack.name == name) return slack;
@@ -60,7 +50,7 @@ PathSlack slack_of(CriticalPathStats const& path, std::string const& name) {
   return {};
 }
 
-/// In µs.
+/// Takes times in µs.
 struct UsRank : PathRank {
   using PathRank::PathRank;
   void range(TrackId thread, int64_t begin, int64_t end, std::string const& name) {
@@ -104,13 +94,16 @@ TEST(CriticalPath, HostThatLaunchesLateIsThePath) {
   rank.range(thread, 20, 90, "python");
   rank.kernel(stream, 15, 25, "a", a);
   rank.kernel(stream, 84, 100, "b", b);
+
   model::Run const run = path_run(std::move(rank).finish());
   EXPECT_THAT(story(run), ElementsAre("host 15-20", "host python 20-70", "launch launch 70-80",
                                       "launch b 80-84", "compute b 84-100"));
+
   CriticalPathStats const path = path_of(run);
   EXPECT_EQ(path.window, (Interval{15 * kUs, 100 * kUs}));
   EXPECT_EQ(ns_of(path, PathClass::kHost), 55 * kUs);
   EXPECT_EQ(path.ops, 1U);
+
   ASSERT_EQ(path.places.size(), 2U);
   EXPECT_FALSE(path.places[0].device);
   EXPECT_EQ(sum_of(path.places[0].by_class), 65 * kUs);
@@ -120,7 +113,8 @@ TEST(CriticalPath, HostThatLaunchesLateIsThePath) {
   EXPECT_EQ(path.contributors[0].ns, 50 * kUs);
   EXPECT_EQ(path.contributors[0].count, 1U);
   EXPECT_NEAR(path.contributors[0].share, 50. / 85, 1e-9);
-  // Nothing waits for the first kernel but the device, which has time until the second begins.
+
+  // Only the device waits for the first kernel, and it has time until the second begins.
   EXPECT_EQ(slack_of(path, "a").min_ns, 55 * kUs);
 }
 
@@ -131,8 +125,9 @@ TEST(CriticalPath, DeviceThatIsAlwaysBusyIsThePath) {
   for (int64_t i = 0; i < 4; ++i) launches.push_back(rank.launch(thread, i * 5, i * 5 + 4));
   rank.kernel(stream, 6, 40, "a", launches[0]);
   rank.copy(stream, 41, 60, "b", launches[1]);
-  rank.kernel(stream, 80, 90, "c", launches[2]);  // it begins 20 µs late, nobody knows why
+  rank.kernel(stream, 80, 90, "c", launches[2]);  // 20 µs late without a known cause
   rank.kernel(stream, 90, 100, "d", launches[3]);
+
   EXPECT_THAT(story(path_run(std::move(rank).finish())),
               ElementsAre("compute a 6-40", "launch b 40-41", "copy b 41-60", "unexplained c 60-80",
                           "compute c 80-90", "compute d 90-100"));
@@ -145,14 +140,17 @@ TEST(CriticalPath, HostThatWaitsForTheDeviceLeadsBackToIt) {
   rank.sync(thread, 10, 60);
   rank.allocate(thread, 62 * kUs, 70 * kUs, "cudaMalloc");
   uint64_t const b = rank.launch(thread, 75, 80);
+
   rank.kernel(stream, 6, 50, "a", a);
   rank.kernel(other, 10, 42, "short", short_one);
   rank.kernel(stream, 80, 100, "b", b);
+
   model::Run const run = path_run(std::move(rank).finish());
   EXPECT_THAT(story(run), ElementsAre("compute a 6-50", "sync synchronize 50-60", "host 60-62",
                                       "allocation cudaMalloc 62-70", "host 70-75",
                                       "launch launch 75-80", "compute b 80-100"));
-  // It is over 8 µs before the other one that the host waits for, too.
+
+  // It ends 8 µs before the other kernel that the host waits for.
   EXPECT_EQ(slack_of(path_of(run), "short").min_ns, 8 * kUs);
 }
 
@@ -161,6 +159,7 @@ TEST(CriticalPath, SyncsOfOneStreamOrEventWaitForNothingElse) {
     UsRank rank;
     TrackId const thread = rank.thread(1), stream = rank.stream(0), other = rank.stream(1);
     uint64_t const a = rank.launch(thread, 0, 5), x = rank.launch(thread, 5, 8);
+
     // The event is recorded by call 3, before the kernel that follows.
     uint64_t const recorded = 3;
     rank.launch(thread, 8, 9, "record");
@@ -168,11 +167,13 @@ TEST(CriticalPath, SyncsOfOneStreamOrEventWaitForNothingElse) {
     rank.sync(thread, 11, 60,
               is_event ? SyncDetail{SyncKind::kEvent, 0, 0, recorded}
                        : SyncDetail{SyncKind::kStream, 0, 0});
+
     uint64_t const b = rank.launch(thread, 60, 70);
     rank.kernel(stream, 6, 40, "a", a);
     rank.kernel(other, 10, 58, "other", x);
     if (is_event) rank.kernel(stream, 40, 55, "later", later);
     rank.kernel(stream, 75, 100, "b", b);
+
     std::vector<std::string> const pieces = story(path_run(std::move(rank).finish()));
     EXPECT_EQ(pieces[0], "compute a 6-40") << is_event;
     EXPECT_EQ(pieces[1], "sync synchronize 40-60") << is_event;
@@ -185,9 +186,11 @@ TEST(CriticalPath, CopyThatBlocksTheHostLeadsBackToTheDevice) {
     TrackId const thread = rank.thread(1), stream = rank.stream(0);
     uint64_t const a = rank.launch(thread, 0, 5), copied = rank.launch(thread, 10, 60, name),
                    b = rank.launch(thread, 60, 65);
+
     rank.kernel(stream, 6, 30, "a", a);
     rank.copy(stream, 30, 55, "copy", copied);
     rank.kernel(stream, 70, 100, "b", b);
+
     bool const is_async = std::string(name).ends_with("Async");
     EXPECT_EQ(ns_of(path_of(path_run(std::move(rank).finish())), PathClass::kCopy),
               is_async ? 0 : 25 * kUs)
@@ -204,6 +207,7 @@ TEST(CriticalPath, WaitingForDataIsInput) {
   rank.host(thread, EventKind::kInputWait, 60, 70, "wait for batch");
   rank.kernel(stream, 5, 8, "a", a);
   rank.kernel(stream, 75, 80, "b", rank.launch(thread, 70, 75));
+
   CriticalPathStats const path = path_of(path_run(std::move(rank).finish()));
   EXPECT_EQ(ns_of(path, PathClass::kInput), 65 * kUs);
   EXPECT_EQ(path.contributors[0].name, "decode");  // a part of the wait
@@ -220,15 +224,18 @@ TEST(CriticalPath, EventsLeadFromStreamToStream) {
     rank.launch(thread, 4, 5, "record");
     rank.launch(thread, 5, 6, "wait");
     uint64_t const b = rank.launch(thread, 6, 8);
+
     rank.kernel(compute, 4, 30, "a", a);
     rank.copy(copies, 5, 70, "batch", copied);
     rank.kernel(compute, 72, 100, "b", b);
     if (how == How::kByTime) rank.wait(compute, 30, 70, {0, 1});
     if (how == How::kByCalls) rank.wait(compute, 5, 6, {0, 1, recorded}, waits);
+
     model::Run const run = path_run(std::move(rank).finish());
     EXPECT_THAT(story(run), ElementsAre("launch batch 4-5", "copy batch 5-70", "launch b 70-72",
                                         "compute b 72-100"))
         << static_cast<int>(how);
+
     CriticalPathStats const path = path_of(run);
     EXPECT_EQ(path.guessed_waits, how == How::kNotRecorded ? 1U : 0U);
     EXPECT_EQ(slack_of(path, "a").min_ns, 40 * kUs);
@@ -245,9 +252,11 @@ TEST(CriticalPath, BackwardPassOfAnotherThreadIsFollowed) {
   rank.range(autograd, 35, 75, "backward");
   uint64_t const g = rank.launch(autograd, 60, 65);
   uint64_t const o = rank.launch(main, 85, 90);
+
   rank.kernel(stream, 26, 28, "f", f);
   rank.kernel(stream, 66, 70, "g", g);
   rank.kernel(stream, 92, 100, "o", o);
+
   EXPECT_THAT(
       story(path_run(std::move(rank).finish())),
       ElementsAre("host forward 26-30", "host run_backward 30-35", "host backward 35-60",
@@ -263,9 +272,11 @@ TEST(CriticalPath, ThreadThatJoinedTrainersIsFollowedToThem) {
   uint64_t const trained = rank.launch(trainer, 12, 15);
   rank.sync(trainer, 20, 60);
   uint64_t const last = rank.launch(main, 70, 75);
+
   rank.kernel(stream, 5, 8, "first", first);
   rank.kernel(stream, 16, 55, "trained", trained);
   rank.kernel(stream, 80, 90, "last", last);
+
   EXPECT_THAT(
       story(path_run(std::move(rank).finish())),
       ElementsAre("unexplained 5-10", "host step 10-12", "launch launch 12-15",
@@ -282,11 +293,13 @@ model::Run late_rank(int64_t ahead_us, int64_t last_kernel_end) {
   for (UsRank* const rank : {&zero, &one})
     for (int64_t i = 0; i < 3; ++i)
       l.push_back(rank->launch(rank == &zero ? zero_thread : one_thread, -10 + i, -9 + i));
+
   zero.kernel(zero_stream, 0, 30, "a", l[0]);
   zero.all_reduce(zero_stream, 30, 100, 1, l[1]);
   zero.kernel(zero_stream, 100, last_kernel_end, "c", l[2]);
   one.kernel(one_stream, 0, 80, "b", l[3]);
   one.all_reduce(one_stream, 80, 100, 1, l[4]);
+
   return path_run(std::move(zero).finish(), std::move(one).finish(ahead_us * kUs));
 }
 
@@ -297,7 +310,7 @@ TEST(CriticalPath, CollectiveLeadsToTheRankThatCameLast) {
   CriticalPathStats const path = path_of(run);
   EXPECT_EQ(path.jumps, 1U);
   EXPECT_EQ(path.clock_disagreement_ns, 0);
-  // What rank 0 waits for the other one.
+  // As long as rank 0 waits for the other one.
   EXPECT_EQ(slack_of(path, "a").min_ns, 50 * kUs);
   EXPECT_TRUE(path.is_slack_exact);
 }
@@ -308,20 +321,23 @@ TEST(CriticalPath, ClocksThatDisagreeLeaveNoHoles) {
   EXPECT_EQ(ns_of(behind, PathClass::kCompute), 100 * kUs);
   EXPECT_EQ(ns_of(behind, PathClass::kCommunication), 27 * kUs);
   EXPECT_EQ(behind.clock_disagreement_ns, 7 * kUs);
+
   // It is behind by more than the other rank waited: part of the transfer lies before the
   // collective.
   EXPECT_EQ(path_of(late_rank(-60, 120)).clock_filled_ns, 10 * kUs);
-  // It is so far ahead that it came when all was over.
+
+  // The clock is so far ahead that the rank arrives when the collective is over.
   CriticalPathStats const ahead = path_of(late_rank(40, 200));
   EXPECT_EQ(ns_of(ahead, PathClass::kCommunication), 0);
   EXPECT_EQ(ns_of(ahead, PathClass::kCompute), 180 * kUs);
   EXPECT_EQ(ahead.clock_cut_ns, 20 * kUs);
+
   for (CriticalPathStats const& path : {behind, ahead})
     EXPECT_EQ(sum_of(path.by_class), path.window.length());
 }
 
 TEST(CriticalPath, CollectiveThatWaitsForTheLastLaunchLeadsToIt) {
-  // Both start together, when rank 1 has launched at last: nobody waits in the collective.
+  // Both start together, once rank 1 has launched: no rank waits inside the collective.
   UsRank zero(0), one(1);
   TrackId const zero_thread = zero.thread(1), zero_stream = zero.stream(0),
                 one_thread = one.thread(1), one_stream = one.stream(0);
@@ -329,10 +345,12 @@ TEST(CriticalPath, CollectiveThatWaitsForTheLastLaunchLeadsToIt) {
   uint64_t const b = one.launch(one_thread, -5, -4);
   one.range(one_thread, 0, 70, "checkpoint");
   uint64_t const r1 = one.launch(one_thread, 70, 75);
+
   zero.kernel(zero_stream, 0, 30, "a", a);
   zero.all_reduce(zero_stream, 76, 100, 1, r0);
   one.kernel(one_stream, 0, 20, "b", b);
   one.all_reduce(one_stream, 76, 100, 1, r1);
+
   model::Run const run = path_run(std::move(zero).finish(), std::move(one).finish());
   EXPECT_THAT(story(run),
               ElementsAre("1: host checkpoint 0-70", "1: launch launch 70-75",
@@ -348,12 +366,14 @@ TEST(CriticalPath, SlackEndsWhereAnotherRankNeedsTheResult) {
                  r0 = zero.launch(thread, -7, -6);
   uint64_t const r1 = one.launch(one_thread, -9, -8), y = one.launch(one_thread, -8, -7),
                  z = one.launch(one_thread, 80, 90);
+
   zero.kernel(stream, 0, 100, "long", l);
   zero.kernel(comm, 0, 10, "x", x);
   zero.all_reduce(comm, 10, 20, 1, r0);
   one.all_reduce(one_stream, 10, 20, 1, r1);
   one.kernel(one_stream, 20, 50, "y", y);
   one.kernel(one_stream, 90, 100, "z", z);
+
   CriticalPathStats const path =
       path_of(path_run(std::move(zero).finish(), std::move(one).finish()));
   EXPECT_EQ(path.ops, 1U);
@@ -362,7 +382,8 @@ TEST(CriticalPath, SlackEndsWhereAnotherRankNeedsTheResult) {
   EXPECT_EQ(slack_of(path, "all-reduce").ops, 2U);
   EXPECT_EQ(slack_of(path, "all-reduce").median_ns, 40 * kUs);
   EXPECT_EQ(slack_of(path, "z").min_ns, 0);
-  // 1 % of the window: of what is beside the path only z is nearly critical.
+
+  // The limit is 1 % of the window: only z is nearly critical among the ops off the path.
   EXPECT_EQ(path.nearly_critical_below_ns, kUs);
   EXPECT_EQ(slack_of(path, "z").nearly_critical_ns, 10 * kUs);
   EXPECT_EQ(slack_of(path, "y").nearly_critical_ns, 0);
@@ -387,6 +408,7 @@ TEST(CriticalPath, DeviceAloneIsEnough) {
   rank.kernel(second, 33, 60, "b");  // on another stream: what ended last before it
   rank.kernel(first, 50, 80, "c");
   rank.kernel(first, 70, 90, "d");  // overlaps the one before it
+
   model::Run const run = path_run(std::move(rank).finish());
   EXPECT_THAT(story(run), ElementsAre("compute a 0-30", "unexplained c 30-50", "compute c 50-70",
                                       "compute d 70-90"));
@@ -403,6 +425,7 @@ TEST(CriticalPath, LaunchesAfterTheirOpAndDoubledOnesDoNotLeadAstray) {
   model::StringId const name = rank.builder().intern("launch");
   rank.builder().events(thread).add(EventKind::kLaunch, 90 * kUs, 5 * kUs, name, late);
   rank.kernel(stream, 96, 100, "c", late);
+
   CriticalPathStats const path = path_of(path_run(std::move(rank).finish()));
   EXPECT_EQ(sum_of(path.by_class), 100 * kUs);
   EXPECT_EQ(ns_of(path, PathClass::kHost), 80 * kUs);  // c was launched by the second of both
@@ -430,138 +453,10 @@ TEST(CriticalPath, TimesAtBothEndsOfTheRangeDoNotOverflow) {
                     1);
     ranks.push_back(std::move(rank).finish());
   }
+
   CriticalPathStats const path = path_of(path_run(std::move(ranks[0]), std::move(ranks[1])));
   EXPECT_EQ(path.window.length(), 2 * model::kMaxTime);
   EXPECT_EQ(sum_of(path.by_class), path.window.length());
-}
-
-TEST(CriticalPath, StepsThatWereAskedForAreTheWindow) {
-  support::SyntheticOptions synthetic;
-  synthetic.steps = 8;
-  model::Run const run = make_synthetic_run(synthetic);
-  AnalyzeOptions options;
-  options.steps = {3, 4};
-  Analysis const analysis = analyze(run, options);
-  ASSERT_TRUE(analysis.critical_path);
-  Interval window = analysis.devices[0].window;
-  for (DeviceStats const& device : analysis.devices)
-    window = {std::min(window.begin, device.window.begin), std::max(window.end, device.window.end)};
-  EXPECT_EQ(analysis.critical_path->window, window);
-  EXPECT_EQ(sum_of(analysis.critical_path->by_class), window.length());
-  std::vector<int64_t> steps;
-  int64_t in_steps = 0;
-  for (PathStep const& step : analysis.critical_path->steps) {
-    steps.push_back(step.step);
-    in_steps += sum_of(step.by_class);
-  }
-  EXPECT_THAT(steps, ElementsAre(3, 4));
-  // Between them the host returns from its sync.
-  EXPECT_EQ(in_steps, analysis.steps[0].window.length() + analysis.steps[1].window.length());
-}
-
-TEST(CriticalPath, OfARunWithAFaultIsMadeOfTheFault) {
-  auto const share = [](support::SyntheticOptions const& options, PathClass path_class) {
-    CriticalPathStats const path = path_of(make_synthetic_run(options));
-    return static_cast<double>(ns_of(path, path_class)) / static_cast<double>(path.window.length());
-  };
-  support::SyntheticOptions const healthy;
-  EXPECT_GT(share(healthy, PathClass::kCompute), 0.9);
-  support::SyntheticOptions options = healthy;
-  options.input_delay_ns = 30'000'000;
-  EXPECT_GT(share(options, PathClass::kInput), 0.5);
-  options = healthy;
-  options.host_delay_ns = 3'000'000;
-  EXPECT_GT(share(options, PathClass::kHost), 0.5);
-  options = healthy;
-  options.link_bytes_per_ns = 0.2;
-  EXPECT_GT(share(options, PathClass::kCommunication), 0.5);
-  options = healthy;
-  options.allocate_in_step = true;
-  options.forward_ns = options.backward_ns = 50'000;
-  EXPECT_GT(share(options, PathClass::kAllocation), 0.3);
-  options = healthy;
-  options.copy_ns = 40'000'000;
-  EXPECT_GT(share(options, PathClass::kCopy), 0.5);
-}
-
-TEST(CriticalPath, GoesThroughTheStraggler) {
-  for (bool const is_process : {false, true}) {
-    support::SyntheticOptions options;
-    options.devices = 4;
-    options.process_per_device = is_process;
-    options.straggler_device = 2;
-    CriticalPathStats const path = path_of(make_synthetic_run(options));
-    int64_t of_straggler = 0;
-    for (PathPlace const& place : path.places)
-      if (place.device == 2) of_straggler += sum_of(place.by_class);
-    EXPECT_GT(of_straggler, path.window.length() * 9 / 10) << is_process;
-  }
-}
-
-TEST(CriticalPath, PiecesTileTheWindow) {
-  for (uint32_t seed = 0; seed < (support::kSanitized ? 50U : 300U); ++seed) {
-    model::Run const run = RandomPathRun(seed).make();
-    Analysis const analysis = analyze(run);
-    if (!analysis.critical_path) continue;
-    CriticalPathStats const& path = *analysis.critical_path;
-    ASSERT_EQ(sum_of(path.by_class), path.window.length()) << seed;
-    int64_t pieces = 0, places = 0;
-    for (PathPiece const& piece : path_pieces(run, analysis, 10'000)) {
-      ASSERT_GT(piece.when.length(), 0);
-      pieces += piece.when.length();
-    }
-    for (PathPlace const& place : path.places) places += sum_of(place.by_class);
-    ASSERT_EQ(pieces, path.window.length()) << seed;
-    ASSERT_EQ(places, path.window.length()) << seed;
-    // Within one rank the path is a line in its time, too.
-    if (run.ranks.size() > 1) continue;
-    int64_t at = path.window.end;
-    for (PathPiece const& piece : path_pieces(run, analysis, 10'000)) {
-      ASSERT_LE(piece.when.end, at) << seed;
-      at = piece.when.begin;
-    }
-  }
-}
-
-/// Everything that is said of a path but instants and the rank's place in the run.
-nlohmann::ordered_json said_of(model::Run const& run) {
-  AnalyzeOptions options;
-  options.launch_latency_limit_ns = 12;
-  auto json = reports::critical_path_json(run, analyze(run, options));
-  if (!json.is_null()) json.erase("begin_ns");
-  return json;
-}
-
-TEST(CriticalPath, DoesNotDependOnWhenTheRunWas) {
-  for (uint32_t seed = 0; seed < (support::kSanitized ? 40U : 200U); ++seed) {
-    model::Run run = RandomPathRun(seed).make();
-    auto const before = said_of(run);
-    for (model::RankTrace& rank : run.ranks) rank.offset_ns += 1'700'000'000'000'000'000;
-    ASSERT_EQ(said_of(run), before) << seed;
-  }
-}
-
-TEST(CriticalPath, DoesNotDependOnTheOrderOfTracks) {
-  for (uint32_t seed = 0; seed < (support::kSanitized ? 60U : 500U); ++seed)
-    ASSERT_EQ(said_of(RandomPathRun(seed, true).make()), said_of(RandomPathRun(seed).make()))
-        << seed;
-}
-
-TEST(CriticalPath, DoesNotDependOnTheOrderOfRanks) {
-  for (uint32_t seed = 0; seed < (support::kSanitized ? 60U : 500U); ++seed) {
-    model::Run run = RandomPathRun(seed).make();
-    auto before = said_of(run);
-    std::reverse(run.ranks.begin(), run.ranks.end());
-    auto after = said_of(run);
-    if (before.is_null()) continue;
-    for (auto* const json : {&before, &after}) {
-      auto& places = (*json)["places"];
-      std::sort(places.begin(), places.end(),
-                [](auto const& a, auto const& b) { return a.dump() < b.dump(); });
-      for (auto& step : (*json)["steps"]) step.erase("rank");  // of equal ones the first
-    }
-    ASSERT_EQ(after, before) << seed;
-  }
 }
 
 TEST(CriticalPath, JsonHasEveryNumber) {
@@ -570,11 +465,13 @@ TEST(CriticalPath, JsonHasEveryNumber) {
   EXPECT_EQ(json["begin_ns"], -7 * kUs);
   EXPECT_EQ(json["dur_ns"], 127 * kUs);
   EXPECT_EQ(json["ns"]["communication"], 27 * kUs);
+
   EXPECT_EQ(json["places"].size(), 2U);
   EXPECT_EQ(json["places"][1]["rank"], 1);
   EXPECT_EQ(json["places"][1]["device"], 0);
   EXPECT_EQ(json["contributors"][0]["name"], "b");
   EXPECT_EQ(json["contributors"][0]["class"], "compute");
+
   EXPECT_EQ(json["jumps"], 1);
   EXPECT_EQ(json["clock_disagreement_ns"], 7 * kUs);
   EXPECT_EQ(json["slack"]["exact"], true);

@@ -1,6 +1,6 @@
-// The critical path and the slack beside it, against a twin that follows DEFINITIONS word by word:
-// it looks at all events for every question, walks one piece after the other over all ranks at
-// once, and relaxes slack until nothing changes.
+// The critical path and the slack of ops off the path, compared with a twin that follows
+// DEFINITIONS word by word. The twin looks at all events for every question and walks piece by
+// piece over all ranks at once. It relaxes slack until nothing changes.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,6 +14,7 @@
 #include "tests/support/sanitized.h"
 #include "tests/unit/analyzer/metrics/critical_path/critical_path_runs.h"
 #include "tests/unit/analyzer/metrics/critical_path/critical_path_twin_rank.h"
+#include "tests/unit/analyzer/metrics/critical_path/random_path_run.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -35,8 +36,7 @@ AnalyzeOptions twin_options() {
 class Twin {
  public:
   Twin(model::Run const& run, Analysis const& analysis) : host_steps_(find_host_steps(run)) {
-    ranks_.reserve(run.ranks.size());  // they hold functions of themselves
-    ranks_.reserve(run.ranks.size());  // what they hold points into them
+    ranks_.reserve(run.ranks.size());  // a rank must not move: its syncs refer to it
     for (size_t r = 0; r < run.ranks.size(); ++r) {
       std::map<int32_t, int64_t> limits;
       for (DeviceStats const& device : analysis.devices)
@@ -44,12 +44,14 @@ class Twin {
           limits[device.ref.device] = device.launch.latency_limit_ns;
       ranks_.emplace_back(run.ranks[r], host_steps_.threads[r], limits);
     }
+
     window_ = {kFar, -kFar};
     for (DeviceStats const& device : analysis.devices)
       if (device.window.length() > 0)
         window_ = {std::min(window_.begin, device.window.begin),
                    std::max(window_.end, device.window.end)};
-    for (uint32_t c = 0; c < analysis.collectives.size(); ++c) meet(analysis.collectives[c], c);
+
+    for (uint32_t c = 0; c < analysis.collectives.size(); ++c) join(analysis.collectives[c], c);
     walk();
     relax();
   }
@@ -68,11 +70,12 @@ class Twin {
   };
   TwinRank::Op& at(Place place) { return ranks_[place.rank].ops[place.op]; }
 
-  void meet(CollectiveStats const& facts, uint32_t number) {
+  void join(CollectiveStats const& stats, uint32_t number) {
     last_.push_back(std::nullopt);
-    if (facts.participants.size() < 2) return;
+    if (stats.participants.size() < 2) return;
+
     std::vector<Place> places;
-    for (auto const& participant : facts.participants)
+    for (auto const& participant : stats.participants)
       for (size_t i = 0; i < ranks_[static_cast<size_t>(participant.ref.rank_index)].ops.size();
            ++i) {
         Place const place{static_cast<size_t>(participant.ref.rank_index), i};
@@ -81,6 +84,7 @@ class Twin {
         at(place).wait = participant.wait_ns;
         places.push_back(place);
       }
+
     auto const lead = [&](Place place) {
       TwinRank::Op const& op = at(place);
       int64_t const late = op.ready && op.start - *op.ready >= ranks_[place.rank].limit(op)
@@ -88,6 +92,7 @@ class Twin {
                                : 0;
       return op.wait + late;
     };
+
     for (Place const place : places)
       if (!last_.back() ||
           std::tuple(lead(place), place.rank, place.op) <
@@ -104,21 +109,24 @@ class Twin {
             (!first || ranks_[r].ops[i].end > at(*first).end ||
              (first->rank == r && ranks_[r].ops[i].end == at(*first).end)))
           first = Place{r, i};
+
     here_ = *first;
     time_ = window_.end;
     shift_ = 0;
     take(at(here_).end, PathClass::kUnexplained, -1, "");
+
     std::set<std::pair<size_t, size_t>> taken;
-    bool goes_on = true, is_believed = true;
+    bool goes_on = true, is_trusted = true;
     while (goes_on && time_ + shift_ > window_.begin) {
       TwinRank::Op& op = at(here_);
       ops += op.is_on_path ? 0 : 1;
       guesses += op.is_guess && !op.is_on_path ? 1 : 0;
       op.is_on_path = true;
-      // Ranks that send the path round in a circle are not believed any longer.
+
+      // Ranks that send the path round in a circle are not trusted any longer.
       bool const has_jumped = op.lead > 0 && !taken.emplace(here_.rank, here_.op).second;
-      is_believed = is_believed && !has_jumped;
-      if (is_believed && op.lead > 0)
+      is_trusted = is_trusted && !has_jumped;
+      if (is_trusted && op.lead > 0)
         jump(op);
       else
         goes_on = step(op);
@@ -130,11 +138,13 @@ class Twin {
     int64_t const arrival = at(target).start + at(target).wait;
     int64_t const end = time_;
     int64_t const until = std::max(std::min(arrival - shift_, end), window_.begin - shift_);
+
     filled += std::max<int64_t>(op.start - until, 0);
     take(until, op_class(op), device(op), op_name(op));
     shift_ = std::min<int64_t>(end + shift_ - arrival, 0);
     time_ = arrival;
     here_ = target;
+
     if (time_ + shift_ <= window_.begin) return;  // the path goes on nowhere
     ++jumps;
     disagreement = std::max(disagreement, std::abs(op.start + op.wait - arrival));
@@ -145,12 +155,14 @@ class Twin {
       take(op.start, PathClass::kPeer, device(op), op_name(op));
     }
     take(op.start, op_class(op), device(op), op_name(op));
+
     int64_t const ready = std::max(op.ready.value_or(-kFar), window_.begin - shift_);
     bool const is_in_call = op.launch && rank().waits_for_copy(*op.launch);
     take(ready,
          is_in_call || time_ - ready < rank().limit(op) ? PathClass::kLaunch
                                                         : PathClass::kUnexplained,
          device(op), op_name(op));
+
     if (time_ + shift_ <= window_.begin) return false;
     if (op.waited_for) {
       here_.op = *op.waited_for;
@@ -163,6 +175,7 @@ class Twin {
       auto const exit = rank().exit_of(thread, time_);
       take_host(thread, std::max(exit ? exit->to : -kFar, window_.begin - shift_));
       if (!exit || time_ + shift_ <= window_.begin) return false;
+
       if (exit->op) {
         here_.op = *exit->op;
         return true;
@@ -196,16 +209,23 @@ class Twin {
   bool is_inside(TwinRank::Op const& op) const {
     return window_.begin <= op.start && op.end <= window_.end;
   }
+  /// The slack without any edge: until the end of the window.
+  int64_t first_slack(TwinRank::Op const& op) const {
+    if (!is_inside(op)) return kFar;
+    return op.is_on_path ? 0 : window_.end - op.end;
+  }
+
   /// Relaxes over all edges until nothing changes.
   void relax() {
     for (TwinRank const& rank : ranks_) {
       slack.emplace_back();
-      for (TwinRank::Op const& op : rank.ops)
-        slack.back().push_back(!is_inside(op) ? kFar : op.is_on_path ? 0 : window_.end - op.end);
+      for (TwinRank::Op const& op : rank.ops) slack.back().push_back(first_slack(op));
     }
+
     for (bool changed = true; changed;) {
       std::vector<std::vector<int64_t>> const old = slack;
       for (size_t r = 0; r < ranks_.size(); ++r) relax(ranks_[r], slack[r]);
+
       std::map<uint32_t, int64_t> shared;
       for (bool const is_second : {false, true})
         for (size_t r = 0; r < ranks_.size(); ++r)
@@ -217,6 +237,7 @@ class Twin {
           }
       changed = slack != old;
     }
+
     for (size_t r = 0; r < ranks_.size(); ++r)
       for (size_t i = 0; i < ranks_[r].ops.size(); ++i)
         if (!is_inside(ranks_[r].ops[i])) slack[r][i] = -1;
@@ -229,37 +250,42 @@ class Twin {
       auto const limit = [&](int64_t& slack_ns, int64_t over) {
         slack_ns = std::min(slack_ns, of[i] + op.lead + *op.ready - over);
       };
+
       if (op.before) limit(of[*op.before], std::min(rank.ops[*op.before].end, op.start));
       for (size_t const source : op.sources) limit(of[source], rank.ops[source].end);
       if (op.launch)
         limit(of_launch.try_emplace(*op.launch, kFar).first->second, rank.launched(op));
     }
+
     for (TwinRank::Sync const& sync : rank.syncs) {
       int64_t const delay = delay_behind(rank, sync, of_launch);
       if (delay >= kFar) continue;
       for (size_t i = 0; i < rank.ops.size(); ++i) {
-        bool const is_held = sync.waits_for(i) && rank.ops[i].start < rank.ops[i].end &&
-                             rank.ops[i].end <= rank.end(sync.row);
-        if (is_held && is_inside(rank.ops[i]))
+        bool const is_awaited = sync.waits_for(i) && rank.ops[i].start < rank.ops[i].end &&
+                                rank.ops[i].end <= rank.end(sync.row);
+        if (is_awaited && is_inside(rank.ops[i]))
           of[i] = std::min(of[i], delay + sync.ready - rank.ops[i].end);
       }
     }
   }
-  /// By how much the sync could return later: what the launches behind it allow, and the waits of
-  /// the syncs between.
+  /// The delay of the sync that changes nothing: the slack of a launch behind it plus the waits of
+  /// the syncs between, at its least over all launches.
   static int64_t delay_behind(TwinRank const& rank, TwinRank::Sync const& sync,
                               std::map<uint32_t, int64_t> const& of_launch) {
     using Key = std::tuple<int64_t, bool, uint32_t>;
     auto const key_of = [&](TwinRank::Sync const& s) { return Key{rank.end(s.row), false, s.row}; };
+
     int64_t least = kFar;
     for (auto const& [launch, delay] : of_launch) {
       Key const key{rank.start(launch), true, launch};
       if (rank.track(launch) != rank.track(sync.row) || key < key_of(sync)) continue;
+
       int64_t sum = delay;
       for (TwinRank::Sync const& between : rank.syncs)
         if (rank.track(between.row) == rank.track(sync.row) && key_of(sync) < key_of(between) &&
             key_of(between) < key)
           sum += between.ready - rank.start(between.row);
+
       least = std::min(least, sum);
     }
     return least;
@@ -279,6 +305,7 @@ TEST(CriticalPathTwin, EveryNanosecondIsWhatTheDefinitionsSay) {
     if (!analysis.critical_path) continue;
     CriticalPathStats const& path = *analysis.critical_path;
     Twin const twin(run, analysis);
+
     std::map<std::tuple<size_t, int32_t, PathClass, std::string>, int64_t> found;
     for (PathPiece const& piece : path_pieces(run, analysis, kTwinLimit))
       found[{static_cast<size_t>(piece.rank_index), piece.device.value_or(-1), piece.path_class,
@@ -286,6 +313,7 @@ TEST(CriticalPathTwin, EveryNanosecondIsWhatTheDefinitionsSay) {
                              *piece.row))
                        : ""}] += piece.when.length();
     ASSERT_EQ(found, twin.ns) << "seed " << seed;
+
     EXPECT_EQ(path.window, twin.window_);
     EXPECT_EQ(path.ops, twin.ops);
     EXPECT_EQ(path.guessed_waits, twin.guesses);
@@ -294,12 +322,19 @@ TEST(CriticalPathTwin, EveryNanosecondIsWhatTheDefinitionsSay) {
     EXPECT_EQ(path.clock_filled_ns, twin.filled);
     EXPECT_EQ(path.clock_cut_ns, twin.cut);
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
+
     jumps += path.jumps;
     guesses += path.guessed_waits;
   }
-  // The runs have what the test is about.
+
+  // The runs contain jumps and guesses in numbers.
   EXPECT_GT(jumps, kTwinRuns / 10);
   EXPECT_GT(guesses, kTwinRuns / 10);
+}
+
+char const* class_prefix(EventKind kind) {
+  if (kind == EventKind::kMemcpy) return "copy ";
+  return kind == EventKind::kCollective ? "communication " : "compute ";
 }
 
 TEST(CriticalPathTwin, SlackIsTheLeastOverAllChainsOfWork) {
@@ -312,6 +347,7 @@ TEST(CriticalPathTwin, SlackIsTheLeastOverAllChainsOfWork) {
     if (!analysis.critical_path->is_slack_exact) continue;
     ++exact;
     Twin const twin(run, analysis);
+
     std::map<std::string, std::vector<int64_t>> by_name;
     std::map<std::string, int64_t> nearly;
     for (size_t r = 0; r < twin.ranks_.size(); ++r) {
@@ -319,9 +355,7 @@ TEST(CriticalPathTwin, SlackIsTheLeastOverAllChainsOfWork) {
         auto const& op = twin.ranks_[r].ops[i];
         if (op.is_on_path || twin.slack[r][i] < 0) continue;
         EventKind const kind = run.ranks[r].trace.kind(op.row);
-        std::string const path_class = kind == EventKind::kMemcpy       ? "copy "
-                                       : kind == EventKind::kCollective ? "communication "
-                                                                        : "compute ";
+        std::string const path_class = class_prefix(kind);
         for (std::string const& key :
              {path_class, path_class + std::string(run.ranks[r].trace.name(op.row))}) {
           by_name[key].push_back(twin.slack[r][i]);
@@ -330,10 +364,12 @@ TEST(CriticalPathTwin, SlackIsTheLeastOverAllChainsOfWork) {
         }
       }
     }
+
     std::vector<PathSlack> all = analysis.critical_path->slack_by_class;
     all.insert(all.end(), analysis.critical_path->slack_by_name.begin(),
                analysis.critical_path->slack_by_name.end());
     ASSERT_EQ(all.size(), by_name.size()) << "seed " << seed;
+
     for (PathSlack const& slack : all) {
       std::string const key =
           std::string(to_string(slack.path_class)) + " " + slack.name.value_or("");

@@ -1,5 +1,5 @@
-// Who ran innermost on a host thread, against a look at every ns: of any rows that a trace can
-// hold, also of ranges that outlast the ones around them.
+// The innermost event of a host thread compared with a look at every ns, for any rows that a trace
+// can hold. Some ranges outlast the ranges around them.
 #include "analyzer/metrics/host/host_activity.h"
 
 #include <map>

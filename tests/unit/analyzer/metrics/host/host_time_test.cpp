@@ -1,5 +1,5 @@
-// Processes without a device: steps, waits for data, time by range, what slow steps have more of,
-// and who is ready last for collectives.
+// Processes without a device: steps, waits for data, time by range, causes of slow steps, and the
+// rank that is ready last for collectives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,8 +35,8 @@ Finding const* host_finding(Analysis const& analysis, std::string_view rule) {
   return nullptr;
 }
 
-/// `ranks` computing threads of a pipeline, 20 ranges of 10 ms each, one every 25 ms; those of the
-/// last rank take `last_ms`.
+/// `ranks` computing threads of a pipeline with 20 ranges of 10 ms each, one every 25 ms. Ranges of
+/// the last rank take `last_ms`.
 Run pipeline_timeline(int ranks, int64_t last_ms, std::string const& what = "compute",
                       bool with_more_events = false) {
   HostProgram program;
@@ -136,7 +136,7 @@ TEST(HostTime, ARangeWithinItselfCountsOnce) {
   EXPECT_EQ(range.longest_ns, 100);
 }
 
-TEST(HostTime, TellsHowLongThreadsAreBusy) {
+TEST(HostTime, MeasuresHowLongThreadsAreBusy) {
   HostProgram program;
   TrackId const helper = program.thread("helper");
   program.range(0, 100, "work");

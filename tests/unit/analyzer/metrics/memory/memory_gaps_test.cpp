@@ -1,4 +1,5 @@
-// The free gaps between live blocks, against an allocator that knows its own segments byte by byte.
+// The free gaps between live blocks, compared with an allocator that tracks its segments byte by
+// byte.
 #include "analyzer/metrics/memory/memory_gaps.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +16,8 @@ namespace {
 using Block = MemoryGaps::Block;
 using Totals = MemoryGaps::Totals;
 
-/// A caching allocator in a space of so many bytes, each of which knows its segment and whether it
-/// is in use.
+/// A caching allocator in a space of `kSpace` bytes. Each byte has its segment and whether it is in
+/// use.
 class ToyAllocator {
  public:
   explicit ToyAllocator(uint32_t seed) : random_(seed), segment_(kSpace, 0), used_(kSpace, false) {}
@@ -32,7 +33,7 @@ class ToyAllocator {
         std::count_if(segment_.begin(), segment_.end(), [](int s) { return s != 0; }));
     return {static_cast<uint64_t>(std::count(used_.begin(), used_.end(), true)), reserved};
   }
-  /// The longest run of bytes of one segment that are in no use.
+  /// The longest run of unused bytes within one segment.
   [[nodiscard]] uint64_t largest_gap() const {
     uint64_t largest = 0;
     for (uint64_t begin = 0; begin < kSpace; ++begin) {
@@ -56,8 +57,8 @@ class ToyAllocator {
       if (is_empty) std::replace(segment_.begin(), segment_.end(), id, 0);
   }
 
-  /// Into a gap, over the end of a segment that grows, or into a new segment; nothing where there
-  /// is no room.
+  /// Takes a gap, a segment that grows at its end, or a new segment. Returns nothing if there is no
+  /// room.
   std::optional<Block> allocate() {
     uint64_t const bytes = pick(1, kLargestBlock);
     std::vector<uint64_t> fits, tails;
@@ -111,8 +112,8 @@ class ToyAllocator {
       if (has_space(at, at + size)) places.push_back(at);
     if (places.empty()) return std::nullopt;
     uint64_t const at = places[pick(0, places.size() - 1)];
-    // Only where the totals show it: of an allocator that gives back less than the new segment is
-    // longer than the block they do not.
+    // The totals must show it. They do not if the new segment exceeds the block by more than the
+    // allocator gives back.
     if (size < bytes + empty_bytes() && chance(50)) give_back();
     std::fill_n(segment_.begin() + static_cast<ptrdiff_t>(at), size, ++last_segment_);
     return use({at, bytes});
@@ -169,7 +170,7 @@ TEST(MemoryGaps, AreNotKnownWhereTheAllocatorIsOlderThanTheRecording) {
   EXPECT_FALSE(gaps.largest());
 }
 
-TEST(MemoryGaps, ABlockOutsideOfEverySegmentRefutesWhatWasSaidBefore) {
+TEST(MemoryGaps, ABlockOutsideOfEverySegmentRefutesEarlierGaps) {
   MemoryGaps gaps;
   gaps.allocate({1000, 10},
                 {10, 200});  // 190 bytes of it were cached before the recording began, elsewhere

@@ -92,7 +92,7 @@ TEST(MemoryOwners, BeyondTheLargestAreOther) {
   EXPECT_EQ(sum_of_parts(*memory.peak_owners), memory.peak_allocated_bytes);
 }
 
-TEST(MemoryOwners, AreNotSaidWhereFreesAreMissing) {
+TEST(MemoryOwners, AreUnknownWhereFreesAreMissing) {
   MemoryRun run(1000);
   run.allocate(10, {.address = 1, .bytes = 40}, 0);
   run.set_before(0);  // all was freed, unseen
@@ -203,7 +203,8 @@ TEST(MemoryRetries, AreSeenInTheCallsOfAFrameworksAllocator) {
   MemoryRun run(1000, 8);
   run.allocate(10, {.address = 1, .bytes = 100, .name = "[memory]"}, 200);
 
-  // Asked in vain, gave back, got: what is reserved is the same.
+  // The allocation fails, the cache is emptied, and the retry succeeds: the reserved total stays
+  // the same.
   for (int64_t const step : {2, 3}) {
     run.call(1000 * step + 100, "cudaMalloc");
     run.call(1000 * step + 101, "cudaFree");
@@ -243,7 +244,7 @@ TEST(MemoryCalls, ThatPageLockHostMemoryAreCountedPerStep) {
   EXPECT_FALSE(MemoryRun(1000, 5).facts().pinning_calls_per_step);
 }
 
-TEST(MemoryCalls, NamesOfAllocatorsTellNothingOfTheOwner) {
+TEST(MemoryCalls, NamesOfAllocatorsAreNoOwners) {
   for (char const* name : {"cudaMalloc", "cudaMallocAsync_v11020", "hipMalloc", "cuMemAlloc_v2",
                            "[memory]", "MemoryAllocation"})
     EXPECT_TRUE(is_allocator_name(name)) << name;
@@ -266,7 +267,7 @@ TEST(MemoryForecast, OfAnEvenGrowthIsExact) {
   EXPECT_FALSE(forecast_of(bytes_of_steps({100, 110, 120, 130, 140, 150}), 1000, {})->time_ns);
 }
 
-TEST(MemoryForecast, SaysNothingOfNoiseOfACacheThatFilledOrOfFewSteps) {
+TEST(MemoryForecast, IsAbsentForNoiseAFilledCacheOrFewSteps) {
   EXPECT_FALSE(forecast_of(bytes_of_steps({100, 120, 90, 115, 95, 118, 99}), 1000, {})) << "noise";
   EXPECT_FALSE(forecast_of(bytes_of_steps({100, 200, 300, 300, 300, 300, 300, 300}), 1000, {}))
       << "a cache that filled";

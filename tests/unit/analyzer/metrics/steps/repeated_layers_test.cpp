@@ -1,4 +1,4 @@
-// What repeats in a run without marks, where host ranges tell that it is a layer.
+// Repetition in a run without marks that host ranges identify as layers, not steps.
 #include "analyzer/metrics/steps/repeated_layers.h"
 
 #include <gmock/gmock.h>
@@ -16,12 +16,13 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using KernelNames = std::vector<std::string>;
 
-TEST(LayerNames, OfModulesRangesAndHooks) {
+TEST(LayerNames, ComeFromModulesRangesAndHooks) {
   auto const first = [](std::string_view name) {
     auto const layers = layer_names(name);
     return layers.empty() ? std::pair<std::string, std::vector<int64_t>>()
                           : std::pair(layers[0].stem, layers[0].numbers);
   };
+
   using Layer = std::pair<std::string, std::vector<int64_t>>;
   EXPECT_EQ(first("FSDP::pre_forward (blocks.9._checkpoint_wrapped_module), op_id = 993930"),
             Layer("blocks.N", {9}));
@@ -32,15 +33,17 @@ TEST(LayerNames, OfModulesRangesAndHooks) {
   EXPECT_EQ(first("Layer 12"), Layer("Layer_N", {12}));
   EXPECT_EQ(first("stage 2"), Layer("stage_N", {2}));
   EXPECT_EQ(first("layer12_fwd"), Layer("layer_N", {12}));
+
   auto const nested = layer_names("stages.1.blocks.3");
   ASSERT_EQ(nested.size(), 2U);
   EXPECT_EQ(nested[1].numbers, (std::vector<int64_t>{1, 3}));
+
   for (std::string_view const name :
        {"", "aten::mm", "step 3", "batch 7", "oh.3", "Linear_3", "layer", "layers.99999999", "3"})
     EXPECT_THAT(layer_names(name), IsEmpty()) << name;
 }
 
-/// What a range launches: four kernels of 100 ns, behind a copy of weights to the device.
+/// A range that launches these kernels of 100 ns, after a copy of weights to the device on request.
 class LayeredProgram {
  public:
   void add(std::string const& range, KernelNames const& kernels, bool copies_weights = false) {
@@ -50,6 +53,7 @@ class LayeredProgram {
           model::EventKind::kMemcpy, at_ + 50, 100, builder_.intern("Memcpy HtoD"), 0,
           model::CopyDetail{.bytes = 1 << 20, .direction = model::CopyDirection::kHostToDevice});
     if (copies_weights) at_ += 100;
+
     for (std::string const& kernel : kernels) {
       builder_.events(thread_).add(model::EventKind::kLaunch, at_ + 1, 2,
                                    builder_.intern("cudaLaunchKernel"), ++launches_);
@@ -57,6 +61,7 @@ class LayeredProgram {
                                    builder_.intern(kernel), launches_, model::KernelDetail{});
       at_ += 100;
     }
+
     if (!range.empty())
       builder_.events(thread_).add_range(begin, at_ - begin, builder_.intern(range));
   }
@@ -82,21 +87,24 @@ TEST(RepeatedLayers, AreNoSteps) {
   LayeredProgram program;
   for (int i = 3; i < 20; ++i)
     program.add("FSDP::pre_forward (blocks." + std::to_string(i) + ")", kKernelsOfLayer, true);
+
   Analysis const analysis = std::move(program).analyze();
   EXPECT_EQ(analysis.step_source, StepSource::kNone);
   EXPECT_THAT(analysis.steps, IsEmpty());
+
   ASSERT_TRUE(analysis.layers);
   EXPECT_EQ(analysis.layers->name, "blocks.N");
   EXPECT_EQ(analysis.layers->first, "3");
   EXPECT_EQ(analysis.layers->period_ns, 500);
 }
 
-TEST(RepeatedLayers, OfAModelOfStagesCountWithinThem) {
+TEST(RepeatedLayers, InAModelOfStagesCountWithinThem) {
   LayeredProgram program;
   for (int stage = 0; stage < 4; ++stage)
     for (int block = 0; block < 5; ++block)
       program.add("stages." + std::to_string(stage) + ".blocks." + std::to_string(block),
                   kKernelsOfLayer);
+
   Analysis const analysis = std::move(program).analyze();
   EXPECT_THAT(analysis.steps, IsEmpty());
   ASSERT_TRUE(analysis.layers);
@@ -123,6 +131,7 @@ TEST(RepeatedLayers, StepsStayStepsWhateverLayersTheyHold) {
     for (int i = 0; i < 3; ++i) program.add("layers." + std::to_string(i), kKernelsOfLayer);
     program.add("", {"loss", "FusedAdam"});
   }
+
   Analysis const analysis = std::move(program).analyze();
   EXPECT_EQ(analysis.step_source, StepSource::kDetected);
   EXPECT_GE(analysis.steps.size(), 5U);

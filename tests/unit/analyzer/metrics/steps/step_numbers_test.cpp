@@ -1,4 +1,5 @@
-// Steps whose numbers are not theirs alone: which of the job they are, on every rank.
+// Steps whose numbers are not unique in a rank get the number of the step of the job, on every
+// rank.
 #include "analyzer/metrics/steps/step_numbers.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,7 @@ using Numbers = std::vector<int64_t>;
 
 constexpr int64_t kMillisecond = 1'000'000;
 
-/// Steps of 0.8 ms, one begins each ms from `first_ms` on.
+/// Steps of 0.8 ms; one begins each ms from `first_ms` on.
 std::vector<HostStep> host_steps(Numbers const& numbers, int64_t first_ms = 0) {
   std::vector<HostStep> steps;
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -68,11 +69,11 @@ TEST(StepNumbers, ARankThatBeginsLaterOrLacksAStepIsNotMisaligned) {
               ElementsAre(Numbers{9, 10, 11, 12}, Numbers{10, 11, 12}));
 }
 
-TEST(StepNumbers, WhereNumbersTellNothingTheClockDoes) {
+TEST(StepNumbers, WhereNumbersAreNotUniqueTheClockDecides) {
   EXPECT_THAT(number_ranks({host_steps({0, 0, 0, 0}), host_steps({0, 0, 0}, 1)}),
               ElementsAre(Numbers{0, 1, 2, 3}, Numbers{1, 2, 3}));
-  // As many steps on both: a good clock says that one began later; of a bad one it may be the
-  // error.
+  // Both have as many steps. With good clocks one began later; with bad ones the difference may be
+  // an error.
   EXPECT_THAT(number_ranks({host_steps({0, 0, 0, 0}), host_steps({0, 0, 0, 0}, 1)}),
               ElementsAre(Numbers{0, 1, 2, 3}, Numbers{1, 2, 3, 4}));
   EXPECT_THAT(number_ranks({host_steps({0, 0, 0, 0}), host_steps({0, 0, 0, 0}, 1)}, false),
@@ -87,7 +88,8 @@ TEST(StepNumbers, ThreadsThatTakeTurnsCountOn) {
       {host_steps({0, 1, 2}), {}, host_steps({0, 1, 2}, 3)}};
   number_steps(threads, true);
   EXPECT_THAT(indices(threads[0][2]), ElementsAre(3, 4, 5));
-  // Those that work at once have the same steps.
+
+  // Threads that work at the same time have the same steps.
   threads = {{host_steps({0, 1, 0, 1}), host_steps({0, 1, 0, 1})}};
   number_steps(threads, true);
   EXPECT_THAT(indices(threads[0][0]), ElementsAre(0, 1, 2, 3));
@@ -107,18 +109,20 @@ TEST(StepNumbers, ThatSkipAreAGapOnlyWhereTheirTimeIsMissing) {
   EXPECT_FALSE(threads[0][0][4].is_after_gap);
 }
 
-TEST(StepNames, OfFrameworksNeedNoNumber) {
+TEST(StepNames, NamesOfFrameworksNeedNoNumber) {
   for (std::string_view const name :
        {"execute_context_1(512)_generation_32(32)",
         "execute_32_context_0(sq0sk0)_generation_32(sq32)", "execute_new_1_cached_32",
         "step[EXTEND bs=1 toks=107]", "step[DECODE bs=8]", "[pl][profile]run_training_batch",
         "PipelineEngine.train_batch"})
     EXPECT_EQ(step_number(name), 0) << name;
+
   EXPECT_EQ(step_number("[Executor] _forward_step 12: 0 ctx reqs, 3 gen reqs"), 12);
   EXPECT_EQ(step_number("ProfileStep#3[2.868 ms]"), 3);
   EXPECT_EQ(step_number("epoch 2, step 7"), 7);
   EXPECT_EQ(step_number("step 3/100"), 3);
   EXPECT_EQ(step_number("iteration[4,8)"), 4);
+
   for (std::string_view const name :
        {"execute_model", "execute_context_1", "step[3][4]", "[pl][profile]run_training_epoch",
         "[Executor] _forward_step x", "step 3 forward", "epoch 3", "update 7", "evaluate step 3",
@@ -145,18 +149,22 @@ model::Run run_of_named_ranges(std::vector<std::string> const& names, int64_t fi
       builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
   model::TrackId const stream = builder.add_track(
       {model::TrackKind::kStream, "stream", 7, 0, model::StreamKind::kCompute, 0});
+
   for (int64_t i = 0; i < 12; ++i) {
     int64_t const begin = i * kMillisecond;
     auto const id = static_cast<uint64_t>(i + 1);
     builder.events(thread).add_range(begin, fill,
                                      builder.intern(names[static_cast<size_t>(i) % names.size()]));
     if (i == idle) continue;
+
     builder.events(thread).add(model::EventKind::kLaunch, begin + 10, 10,
                                builder.intern("cudaLaunchKernel"), id);
+
     if (i == lost) continue;
     builder.events(stream).add(model::EventKind::kKernel, begin + 100, 600'000,
                                builder.intern("k" + std::to_string(i)), id, model::KernelDetail{});
   }
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   return run;

@@ -1,5 +1,5 @@
-// What counters say of a device, and the rule about clocks that are held down, on runs whose clocks
-// and kernels are known.
+// Telemetry of a device from its counters, and the rule about throttled clocks, on runs whose
+// clocks and kernels are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,6 +28,7 @@ struct ClockRun {
         builder.add_track({TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0});
     TrackId const stream =
         builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
+
     uint64_t correlation = 0;
     for (int64_t step = 0; step < steps; ++step) {
       builder.events(thread).add(EventKind::kStep, step * 1000, 1000, builder.intern("step"), 0,
@@ -40,17 +41,20 @@ struct ClockRun {
                                    builder.intern("gemm"), correlation, KernelDetail{});
       }
     }
+
     if (!clocks.empty()) {
       TrackId const clock = builder.add_track({TrackKind::kCounter, "SM clock (MHz)", 0, 0, {}, 0});
       for (int64_t i = 0; i < steps * 10; ++i)
         builder.events(clock).add(EventKind::kSample, i * 100, 0, builder.intern("clock"), 0,
                                   SampleDetail{clocks[static_cast<size_t>(i / 10)]});
     }
+
     for (auto const& [name, value] : others) {
       TrackId const track = builder.add_track({TrackKind::kCounter, name, 0, 0, {}, 0});
       builder.events(track).add(EventKind::kSample, 0, 0, builder.intern(name), 0,
                                 SampleDetail{value});
     }
+
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
   }
   [[nodiscard]] Analysis analysis() const {
@@ -60,7 +64,7 @@ struct ClockRun {
   }
 };
 
-/// Forty values, of which [from, to) are `other`.
+/// Forty values; those in [from, to) are `other`.
 template <class T>
 std::vector<T> with_span(T steady, T other, size_t from, size_t to) {
   std::vector<T> values(40, steady);
@@ -75,12 +79,14 @@ Finding const* throttling_in(Analysis const& analysis) {
   return nullptr;
 }
 
-TEST(HealthCounters, AreKnownByTheirNames) {
+TEST(TelemetryCounters, AreKnownByTheirNames) {
   using What = CounterMeaning::What;
   auto const what = [](std::string_view name) { return meaning_of_counter(name).value().what; };
+
   for (char const* name :
        {"SM clock (MHz)", "GPC Clock Frequency [MHz]", "GPU clock", "graphics clock (MHz)"})
     EXPECT_EQ(what(name), What::kSmClock) << name;
+
   EXPECT_EQ(what("memory clock (MHz)"), What::kMemoryClock);
   EXPECT_EQ(what("clock limits (bits)"), What::kLimits);
   EXPECT_TRUE(meaning_of_counter("clock limits (bits)")->is_mask);
@@ -92,20 +98,21 @@ TEST(HealthCounters, AreKnownByTheirNames) {
   EXPECT_DOUBLE_EQ(meaning_of_counter("SM clock (GHz)")->scale, 1e3);
   EXPECT_EQ(what("temperature (°C)"), What::kTemperature);
   EXPECT_EQ(what("GPU utilization (%)"), What::kUtilization);
+
   for (char const* name : {"", "memory utilization (%)", "memory temperature", "power limit (W)",
                            "CPU temperature", "SYS clock", "video clock (MHz)", "SM activity (%)",
                            "PCIe sent (MB/s)", "clocks per instruction"})
     EXPECT_FALSE(meaning_of_counter(name)) << name;
 }
 
-TEST(Health, IsAbsentWithoutCounters) {
+TEST(DeviceTelemetry, IsAbsentWithoutCounters) {
   EXPECT_FALSE(ClockRun{}.analysis().devices[0].telemetry);
   ClockRun run;
   run.others = {{"PCIe sent (MB/s)", 5}};
   EXPECT_FALSE(run.analysis().devices[0].telemetry);
 }
 
-TEST(Health, SpreadsAreByTimeAndEachSampleHoldsUntilTheNext) {
+TEST(DeviceTelemetry, SpreadsAreByTimeAndEachSampleLastsUntilTheNext) {
   TraceBuilder builder;
   builder.add_device({0, "GPU", 0, 0, 0});
   TrackId const stream =
@@ -116,15 +123,18 @@ TEST(Health, SpreadsAreByTimeAndEachSampleHoldsUntilTheNext) {
     builder.events(power).add(EventKind::kSample, at, 0, builder.intern("p"), 0,
                               SampleDetail{value});
   };
+
   sample(0, 700'000);    // over before the window
   sample(90, 100'000);   // 30 ns of the window
   sample(130, 400'000);  // 20
   sample(150, 300'000);  // 50
   sample(150, 300'000);
   sample(250, 900'000);
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 1000, ""});
   TelemetryStats const telemetry = analyze(run).devices[0].telemetry.value();
+
   ASSERT_TRUE(telemetry.power_w);
   EXPECT_DOUBLE_EQ(telemetry.power_w->min, 100);
   EXPECT_DOUBLE_EQ(telemetry.power_w->median, 300);
@@ -133,8 +143,9 @@ TEST(Health, SpreadsAreByTimeAndEachSampleHoldsUntilTheNext) {
   EXPECT_FALSE(telemetry.throttled_ns);
 }
 
-TEST(Health, ThrottledIsTheBusyTimeAtALowClock) {
+TEST(DeviceTelemetry, ThrottledIsTheBusyTimeAtALowClock) {
   ClockRun run;
+
   run.clocks = with_span(2000.0, 1799.0, 10, 12);
   TelemetryStats const telemetry = run.analysis().devices[0].telemetry.value();
   EXPECT_DOUBLE_EQ(telemetry.sustained_clock_mhz.value(), 2000);
@@ -142,22 +153,25 @@ TEST(Health, ThrottledIsTheBusyTimeAtALowClock) {
   EXPECT_EQ(telemetry.throttled_ns, 2 * 10 * 80);
   EXPECT_FALSE(telemetry.limited_ns);
   EXPECT_EQ(telemetry.throttled.size(), kMaxEvidence);
+
   run.clocks = with_span(2000.0, 1800.0, 10, 12);  // not below nine tenths
   EXPECT_EQ(run.analysis().devices[0].telemetry->throttled_ns, 0);
 }
 
-TEST(Health, LimitsThatAreNoIdlenessAndNoSettingCountAsThrottled) {
+TEST(DeviceTelemetry, LimitsThatAreNoIdlenessAndNoSettingCountAsThrottled) {
   ClockRun run;
   run.others = {{"clock limits (bits)", 0x1 | 0x2}};
   TelemetryStats telemetry = run.analysis().devices[0].telemetry.value();
   EXPECT_EQ(telemetry.throttled_ns, 0);
   EXPECT_THAT(telemetry.limited_ns.value(), testing::Each(0));
+
   run.others = {{"clock limits (bits)", 0x4 | 0x20}};
   telemetry = run.analysis().devices[0].telemetry.value();
   EXPECT_EQ(telemetry.throttled_ns, 40 * 10 * 80);
   EXPECT_EQ((*telemetry.limited_ns)[static_cast<size_t>(ClockLimit::kPowerCap)], 40 * 10 * 80);
   EXPECT_EQ((*telemetry.limited_ns)[static_cast<size_t>(ClockLimit::kThermal)], 40 * 10 * 80);
   EXPECT_EQ((*telemetry.limited_ns)[static_cast<size_t>(ClockLimit::kHardware)], 0);
+
   run.others = {{"clock limits (bits)", -1e300}};
   EXPECT_EQ(run.analysis().devices[0].telemetry->throttled_ns, 0);
 }
@@ -166,11 +180,13 @@ TEST(Throttling, CostsWhatKernelsTakeLongerAtALowClock) {
   ClockRun run;
   run.clocks = with_span(2000.0, 1600.0, 20, 38);
   run.kernel_ns = with_span<int64_t>(80, 100, 20, 38);  // as much longer as the clock is lower
+
   Analysis const analysis = run.analysis();
   TelemetryStats const telemetry = analysis.devices[0].telemetry.value();
   EXPECT_DOUBLE_EQ(telemetry.kernel_slowdown.value(), 1.25);
   ASSERT_EQ(telemetry.slow_steps.size(), 18U);
   EXPECT_EQ(telemetry.slow_steps[0].lost_ns, 200);
+
   Finding const* finding = throttling_in(analysis);
   ASSERT_NE(finding, nullptr);
   EXPECT_NEAR(static_cast<double>(finding->cost_ns_per_step.value()), 18.0 * 200 / 39, 1);
@@ -190,18 +206,21 @@ TEST(Throttling, IsSilentWhereKernelsAreNotSlowerWhereItIsShortAndWithoutAClock)
   ClockRun run;
   run.clocks = with_span(2000.0, 1600.0, 20, 38);
   EXPECT_EQ(throttling_in(run.analysis()), nullptr) << "the same kernels take as long";
+
   run.kernel_ns = with_span<int64_t>(80, 100, 20, 38);
   EXPECT_NE(throttling_in(run.analysis()), nullptr);
   run.clocks.clear();
   EXPECT_EQ(throttling_in(run.analysis()), nullptr) << "no counter";
+
   run.clocks = with_span(2000.0, 1600.0, 30, 38);
   run.kernel_ns = with_span<int64_t>(80, 100, 30, 38);
   EXPECT_EQ(throttling_in(run.analysis()), nullptr) << "4 % of the time: within what steps vary by";
+
   run.clocks = std::vector<double>(40, 2000.0);
   EXPECT_EQ(throttling_in(run.analysis()), nullptr) << "kernels vary for another reason";
 }
 
-/// A job of three GPUs, the second with this clock and kernels so long.
+/// A job of three GPUs; the second has this clock and this kernel time.
 Analysis three_devices(double clock, int64_t kernel_ns) {
   model::Run run;
   for (int rank = 0; rank < 3; ++rank) {
@@ -218,10 +237,12 @@ TEST(Throttling, NamesADeviceWhoseClockIsAlwaysLowerThanItsPeers) {
   EXPECT_DOUBLE_EQ(slow.devices[1].telemetry->clock_to_peers.value(), 0.8);
   EXPECT_DOUBLE_EQ(slow.devices[0].telemetry->clock_to_peers.value(), 2000.0 / 1600)
       << "of two others the lower";
+
   Finding const* finding = throttling_in(slow);
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->where->rank_index, 1);
   EXPECT_NEAR(static_cast<double>(finding->cost_ns_per_step.value()), 200, 1);
+
   EXPECT_EQ(throttling_in(three_devices(1600, 80)), nullptr) << "its kernels take no longer";
   EXPECT_EQ(throttling_in(three_devices(1920, 100)), nullptr) << "clocks are alike";
 }
@@ -234,6 +255,7 @@ TEST(Throttling, ComparesDevicesOfOneNameAlone) {
     device.kernel_ns = std::vector<int64_t>(40, run.ranks.empty() ? 60 : 80);
     device.add_to(run, name);
   }
+
   Analysis const analysis = analyze(run);
   EXPECT_FALSE(analysis.devices[1].telemetry->clock_to_peers);
   EXPECT_EQ(throttling_in(analysis), nullptr);

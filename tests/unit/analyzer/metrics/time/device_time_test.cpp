@@ -1,5 +1,5 @@
-// Windows that are split one after the other, in any order, against sums over the intervals and
-// gaps themselves.
+// Windows that are split one after the other in any order, compared with plain sums over the
+// intervals and gaps.
 #include "analyzer/metrics/time/device_time.h"
 
 #include <random>
@@ -72,6 +72,7 @@ class RandomSets {
 
 void expect_split(RandomSets const& of, Interval window, TimeSplit const& split) {
   DeviceSets const& sets = of.sets;
+
   EXPECT_EQ(split.window_ns, window.length());
   EXPECT_EQ(split.busy_ns, plain_measure(sets.busy, window));
   EXPECT_EQ(split.idle_ns, window.length() - plain_measure(sets.busy, window));
@@ -83,10 +84,12 @@ void expect_split(RandomSets const& of, Interval window, TimeSplit const& split)
   EXPECT_EQ(split.exposed_wait_ns, plain_measure(sets.exposed_wait, window));
   EXPECT_EQ(split.exposed_late_ns, plain_measure(sets.exposed_late, window));
   EXPECT_EQ(split.unhidden_comm_ns, plain_measure(sets.unhidden_comm, window));
+
   EXPECT_EQ(split.blocking_comm_ns.has_value(), sets.blocking_comm.has_value());
   if (sets.blocking_comm) {
     EXPECT_EQ(split.blocking_comm_ns, plain_measure(*sets.blocking_comm, window));
   }
+
   EXPECT_EQ(split.unhidden_by_cause, plain_causes(sets.unhidden, window));
   EXPECT_EQ(split.idle_by_cause, plain_causes(of.gaps, window));
 }
@@ -101,6 +104,7 @@ TEST(WindowSplitter, AgreesWithPlainSumsForWindowsInAnyOrder) {
       int64_t const begin = goes_back ? of.pick(-5, 400) : at;
       Interval const window{begin, begin + of.pick(0, 60)};
       at = window.end + of.pick(0, 20);
+
       expect_split(of, window, splitter.split(window));
       ASSERT_FALSE(HasFailure()) << "seed " << seed << ", window " << window.begin << " to "
                                  << window.end;
@@ -112,15 +116,18 @@ TEST(SplitWithSteps, AgreesWithPlainSumsForTheWindowAndEachStep) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     RandomSets of(seed);
     Interval const window{of.pick(-5, 60), of.pick(60, 400)};
+
+    // The first step may begin before the window, and the last may end after it. Steps may touch,
+    // be empty, and overlap in damaged traces. Where clocks disagree, the first may end before it
+    // begins.
     std::vector<StepStats> steps;
-    // The first may begin before the window, the last end behind it; they may touch, be empty, and
-    // in damaged traces overlap; where clocks disagree the first may end before it begins.
     int64_t at = of.pick(-20, 80);
     for (int64_t i = of.pick(0, 12); i-- > 0;) {
       StepStats& step = steps.emplace_back();
       step.window = {at, at + of.pick(steps.size() == 1 ? -15 : 0, 50)};
       at = step.window.end + of.pick(seed % 10 == 0 ? -10 : 0, 9);
     }
+
     TimeSplit const whole = split_with_steps(of.sets, of.gaps, window, steps);
     expect_split(of, window, whole);
     for (StepStats const& step : steps)

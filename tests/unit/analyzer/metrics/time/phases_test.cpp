@@ -1,5 +1,5 @@
-// Phases: which ops belong to them, what they cost on each device, and what is said of programs
-// with any number of them.
+// Phases: which ops belong to them, what they cost on each device, and the table of programs with
+// any number of phases.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,9 +70,11 @@ TEST(Phases, CountTheOpsThatTheyLaunchWheneverThoseRun) {
   program.phase(200, 250, "forward");
   program.kernel(249, 3);
   program.kernel(250);  // in no phase
+
   Analysis const analysis = std::move(program).analyze();
   PhaseStats const* const forward = find_phase(analysis, "forward");
   ASSERT_NE(forward, nullptr);
+
   EXPECT_EQ(forward->count, 2U);
   EXPECT_EQ(forward->host_ns, 100);
   EXPECT_EQ(forward->ops, 3U);
@@ -81,6 +83,7 @@ TEST(Phases, CountTheOpsThatTheyLaunchWheneverThoseRun) {
   EXPECT_EQ(forward->exposed_comm_ns, 0);
   EXPECT_EQ(forward->median_ns, 3);
   EXPECT_EQ(forward->p95_ns, 17);
+
   EXPECT_EQ(find_phase(analysis, "backward")->ops, 1U);
   EXPECT_EQ(analysis.phases.size(), 2U);
 }
@@ -91,6 +94,7 @@ TEST(Phases, AnOpBelongsToAllThatAreOpenButOnceToAName) {
   program.phase(10, 60, "forward");
   program.phase(20, 40, "forward");  // of a module within the module
   program.kernel(30);
+
   Analysis const analysis = std::move(program).analyze();
   EXPECT_EQ(find_phase(analysis, "generator")->busy_ns, 10);
   EXPECT_EQ(find_phase(analysis, "forward")->ops, 1U);
@@ -108,6 +112,7 @@ TEST(Phases, WithoutOpsAreOfTheDeviceThatTheirThreadFeeds) {
   builder.events(trainer).add(EventKind::kLaunch, 50, 1, builder.intern("launch"), 1);
   builder.events(second).add(EventKind::kKernel, 60, 10, builder.intern("k"), 1, KernelDetail{});
   builder.events(loader).add(EventKind::kPhase, 0, 20, builder.intern("shuffle"));
+
   Analysis const analysis = analyze(phase_run(std::move(builder)));
   EXPECT_EQ(find_phase(analysis, "checkpoint", 0), nullptr);
   ASSERT_NE(find_phase(analysis, "checkpoint", 1), nullptr);
@@ -116,7 +121,7 @@ TEST(Phases, WithoutOpsAreOfTheDeviceThatTheirThreadFeeds) {
   EXPECT_NE(find_phase(analysis, "shuffle", 0), nullptr);
 }
 
-TEST(Phases, OfRangesAreThoseNamedLikePhasesWhereThereAreNoOthers) {
+TEST(Phases, AreTheRangesNamedLikePhasesWhereThereAreNoOthers) {
   for (bool const annotated : {false, true}) {
     PhaseProgram program;
     program.phase(0, 50, "Optimizer.step#SGD.step", EventKind::kRange);
@@ -124,14 +129,17 @@ TEST(Phases, OfRangesAreThoseNamedLikePhasesWhereThereAreNoOthers) {
     program.phase(60, 90, "aten::add", EventKind::kRange);
     program.kernel(70);
     if (annotated) program.phase(0, 100, "train");
+
     Analysis const analysis = std::move(program).analyze();
     ASSERT_EQ(analysis.phases.size(), 1U);
     EXPECT_EQ(analysis.phases[0].name, annotated ? "train" : "Optimizer.step#SGD.step");
     EXPECT_EQ(analysis.phases[0].ops, annotated ? 2U : 1U);
   }
+
   for (char const* const name :
        {"forward", "## backward ##", "Forward pass", "forward-compute", "evaluate 3", "BWD"})
     EXPECT_TRUE(is_phase_name(name)) << name;
+
   for (char const* const name :
        {"", "###", "aten::forward", "AddmmBackward0", "forwarded", "train_step_3", "my forward"})
     EXPECT_FALSE(is_phase_name(name)) << name;
@@ -153,9 +161,11 @@ TEST(Phases, BeyondTheMostAreSummedUp) {
     program.phase(i * 1000, i * 1000 + 10 + i, "batch " + std::to_string(i));
     program.kernel(i * 1000, 300 - i);
   }
+
   Analysis const analysis = std::move(program).analyze();
   ASSERT_EQ(analysis.phases.size(), kMostPhases + 1);
   EXPECT_EQ(analysis.phases[0].name, "batch 0") << "the longest on the device";
+
   PhaseStats const& rest = analysis.phases.back();
   EXPECT_EQ(rest.names, 50U);
   EXPECT_EQ(rest.count, 50U);
@@ -164,15 +174,17 @@ TEST(Phases, BeyondTheMostAreSummedUp) {
   EXPECT_EQ(rest.host_ns, 50 * 10 + (200 + 249) * 50 / 2);
 }
 
-TEST(Phases, OfAMadeRunShowWhereCommunicationIsExposed) {
+TEST(Phases, OfASyntheticRunShowWhereCommunicationIsExposed) {
   support::SyntheticOptions options;
   options.steps = 10;
   options.overlap = false;
+
   Analysis const analysis = analyze(support::make_synthetic_run(options));
   PhaseStats const* const forward = find_phase(analysis, "forward");
   PhaseStats const* const backward = find_phase(analysis, "backward");
   ASSERT_TRUE(forward != nullptr && backward != nullptr &&
               find_phase(analysis, "optimizer") != nullptr);
+
   EXPECT_EQ(forward->count, 10U);
   EXPECT_NEAR(static_cast<double>(*forward->median_ns), 6e6, 1e5);
   EXPECT_EQ(forward->exposed_comm_ns, 0);
@@ -183,11 +195,14 @@ TEST(Phases, OfAMadeRunShowWhereCommunicationIsExposed) {
 TEST(Phases, OfChosenStepsAreThoseInThem) {
   support::SyntheticOptions options;
   options.slow_step = 5;
+
   AnalyzeOptions choice;
   choice.steps = {2, 4};
+
   Analysis analysis = analyze(support::make_synthetic_run(options), choice);
   EXPECT_EQ(find_phase(analysis, "forward")->count, 3U);
   EXPECT_EQ(find_phase(analysis, "checkpoint"), nullptr);
+
   choice.steps = {5, 5};
   analysis = analyze(support::make_synthetic_run(options), choice);
   EXPECT_EQ(find_phase(analysis, "checkpoint")->host_ns, options.slow_step_ns);
@@ -204,10 +219,12 @@ std::map<std::string, NaivePhase> naive_phases(Trace const& trace) {
   auto const covers = [&](uint32_t row, int64_t ns) {
     return trace.start(row) <= ns && ns < trace.end(row);
   };
+
   std::map<std::string, std::vector<uint32_t>> ops;
   std::map<std::string, NaivePhase> result;
   for (uint32_t phase = 0; phase < trace.event_count(); ++phase) {
     if (trace.kind(phase) != EventKind::kPhase) continue;
+
     auto& of_name = ops[std::string(trace.name(phase))];
     bool is_within_itself = false;
     for (uint32_t other = 0; other < phase; ++other)
@@ -216,6 +233,7 @@ std::map<std::string, NaivePhase> naive_phases(Trace const& trace) {
           (trace.kind(other) == EventKind::kPhase && trace.name(other) == trace.name(phase) &&
            trace.columns().track[other] == trace.columns().track[phase] &&
            covers(other, trace.start(phase)));
+
     result[std::string(trace.name(phase))].count += is_within_itself ? 0 : 1;
     for (uint32_t op = 0; op < trace.event_count(); ++op) {
       auto const launch = trace.columns().link[op];
@@ -226,8 +244,9 @@ std::map<std::string, NaivePhase> naive_phases(Trace const& trace) {
         of_name.push_back(op);
     }
   }
-  for (auto& [name, facts] : result) {
-    facts.ops = ops[name].size();
+
+  for (auto& [name, times] : result) {
+    times.ops = ops[name].size();
     for (int64_t ns = 0; ns < 1000; ++ns) {
       auto const any = [&](std::vector<uint32_t> const& rows, OpClass wanted) {
         return std::any_of(rows.begin(), rows.end(), [&](uint32_t row) {
@@ -235,12 +254,13 @@ std::map<std::string, NaivePhase> naive_phases(Trace const& trace) {
                  (wanted == OpClass::kNone || kind_info(trace.kind(row)).op_class == wanted);
         });
       };
+
       std::vector<uint32_t> all;
       for (uint32_t row = 0; row < trace.event_count(); ++row)
         if (is_device_op(trace.kind(row))) all.push_back(row);
-      facts.busy += any(ops[name], OpClass::kNone) ? 1 : 0;
-      facts.compute += any(ops[name], OpClass::kCompute) ? 1 : 0;
-      facts.exposed += any(ops[name], OpClass::kComm) && !any(all, OpClass::kCompute) ? 1 : 0;
+      times.busy += any(ops[name], OpClass::kNone) ? 1 : 0;
+      times.compute += any(ops[name], OpClass::kCompute) ? 1 : 0;
+      times.exposed += any(ops[name], OpClass::kComm) && !any(all, OpClass::kCompute) ? 1 : 0;
     }
   }
   return result;
@@ -253,14 +273,16 @@ TEST(NaiveTwin, PhasesOfRandomProgramsAgree) {
     auto const pick = [&](int64_t low, int64_t high) {
       return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
     };
+
     TraceBuilder builder;
     TrackId const threads[] = {builder.add_track(phase_thread(1)),
                                builder.add_track(phase_thread(2))};
     TrackId const streams[] = {builder.add_track(phase_stream(0)),
                                builder.add_track(phase_stream(1))};
+
     uint64_t correlation = 0;
     for (TrackId const thread : threads) {
-      // Nested: each lies in what its parent and its neighbours leave.
+      // Properly nested phases: each lies between two neighbours inside its parent.
       std::vector<std::pair<int64_t, int64_t>> spaces = {{0, 400}};
       for (int64_t i = pick(1, 8); i-- > 0;) {
         auto const place = static_cast<size_t>(pick(0, std::ssize(spaces) - 1));
@@ -274,6 +296,7 @@ TEST(NaiveTwin, PhasesOfRandomProgramsAgree) {
         spaces.emplace_back(last, end);
       }
     }
+
     for (int64_t i = pick(0, 25); i-- > 0;) {
       int64_t const launch = pick(0, 400);
       builder.events(threads[pick(0, 1)])
@@ -287,6 +310,7 @@ TEST(NaiveTwin, PhasesOfRandomProgramsAgree) {
             .add(EventKind::kKernel, launch + pick(0, 300), pick(0, 60), builder.intern("k"),
                  correlation, KernelDetail{});
     }
+
     model::Run const run = phase_run(std::move(builder));
     Analysis const analysis = analyze(run);
     std::map<std::string, NaivePhase> found;

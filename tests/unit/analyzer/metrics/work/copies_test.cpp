@@ -1,4 +1,4 @@
-// Copies by direction, and which of them hold up the host.
+// Copies by direction, and copies that block the host.
 #include <gtest/gtest.h>
 
 #include "analyzer/analyze.h"
@@ -29,8 +29,10 @@ TEST(Copies, AreSummedByDirection) {
            copy_of(kSmallCopyBytes, CopyDirection::kDeviceToHost, true), 10);
   run.copy(4'000, 50, 0, "Memcpy DtoD (Device -> Device)",
            copy_of(100, CopyDirection::kDeviceToDevice));
+
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.copies.size(), 3U);
+
   CopyStats const& in = analysis.copies[0];
   EXPECT_EQ(in.direction, CopyDirection::kHostToDevice);
   EXPECT_EQ(in.count, 2U);
@@ -39,23 +41,26 @@ TEST(Copies, AreSummedByDirection) {
   EXPECT_DOUBLE_EQ(*in.gbps, static_cast<double>(in.bytes) / 2'000);
   EXPECT_EQ(in.small_count, 1U);
   EXPECT_EQ(in.both_ways_ns, 500);
-  EXPECT_EQ(in.pageable_count, 0U);  // told: all are pinned
+  EXPECT_EQ(in.pageable_count, 0U);  // known: all are pinned
+
   CopyStats const& out = analysis.copies[1];
   EXPECT_EQ(out.direction, CopyDirection::kDeviceToHost);
   EXPECT_EQ(out.small_count, 0U);
   EXPECT_EQ(out.both_ways_ns, 500);
+
   CopyStats const& inside = analysis.copies[2];
   EXPECT_EQ(inside.direction, CopyDirection::kDeviceToDevice);
   EXPECT_FALSE(inside.pageable_count);  // no host memory
   EXPECT_EQ(inside.both_ways_ns, 0);
 }
 
-TEST(Copies, ArePageableOnlyWhereTheRecordingSaysSo) {
+TEST(Copies, ArePageableOnlyWhereTheRecordingShowsIt) {
   auto const pageable = [](char const* name, bool pinned) {
     WorkRun run;
     run.copy(0, 10, 0, name, copy_of(100, CopyDirection::kHostToDevice, pinned));
     return analyze(run.finish()).copies.at(0).pageable_count;
   };
+
   EXPECT_EQ(pageable(kPageableIn, false), std::optional<uint64_t>(1));
   EXPECT_EQ(pageable(kPinnedIn, true), std::optional<uint64_t>(0));
   EXPECT_EQ(pageable("copy batch to device", true), std::optional<uint64_t>(0));
@@ -64,7 +69,7 @@ TEST(Copies, ArePageableOnlyWhereTheRecordingSaysSo) {
   EXPECT_EQ(pageable("Memcpy HtoD (Unknown -> Device)", false), std::nullopt);
 }
 
-TEST(Copies, BytesOfPageableOnesAreTold) {
+TEST(Copies, BytesOfPageableOnesAreReported) {
   WorkRun run;
   run.copy(0, 10, 0, kPageableIn, copy_of(300, CopyDirection::kHostToDevice));
   run.copy(20, 10, 0, kPinnedIn, copy_of(1'000, CopyDirection::kHostToDevice, true));
@@ -93,7 +98,7 @@ TEST(Copies, BlockTheHostWhereTheirCallLastsUntilTheyAreDone) {
   EXPECT_EQ(blocking_copies("cudaMemcpyAsync", 60, CopyDirection::kHostToDevice, true), 0U);
 }
 
-TEST(Copies, DirectionsThatNobodyKnowsAreKept) {
+TEST(Copies, UnknownDirectionsAreKept) {
   WorkRun run;
   run.copy(0, 10, 0, "copy", copy_of(0, CopyDirection::kUnknown));
   Analysis const analysis = analyze(run.finish());

@@ -1,4 +1,4 @@
-// What a kernel's name and launch say, and the table of kernels.
+// Traits of kernels from their names and launches, and the table of kernels.
 #include <gtest/gtest.h>
 
 #include "analyzer/analyze.h"
@@ -13,7 +13,7 @@ using model::KernelDetail;
 using testing_support::grid_of;
 using testing_support::WorkRun;
 
-TEST(KernelTraits, NamesOfLibrariesTellTensorCores) {
+TEST(KernelTraits, NamesOfLibrariesShowTensorCores) {
   for (char const* const name :
        {"volta_h884gemm_64x64_nt",
         "volta_fp16_s884cudnn_fp16_128x128_ldg8_wgrad_idx_exp_interior_nhwc_nt_v1",
@@ -39,7 +39,7 @@ TEST(KernelTraits, NamesOfLibrariesTellTensorCores) {
     EXPECT_EQ(uses_tensor_cores(name), std::optional(true)) << name;
 }
 
-TEST(KernelTraits, NamesOfLibrariesTellMatrixKernelsWithoutThem) {
+TEST(KernelTraits, NamesOfLibrariesShowMatrixKernelsWithoutThem) {
   for (char const* const name :
        {"volta_sgemm_128x64_nn", "ampere_sgemm_32x128_nt",
         "volta_scudnn_128x64_relu_interior_nn_v1",
@@ -55,7 +55,7 @@ TEST(KernelTraits, NamesOfLibrariesTellMatrixKernelsWithoutThem) {
     EXPECT_EQ(uses_tensor_cores(name), std::optional(false)) << name;
 }
 
-TEST(KernelTraits, OtherNamesTellNothing) {
+TEST(KernelTraits, OtherNamesShowNothing) {
   for (char const* const name :
        {"", "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)",
         "triton_poi_fused_add_1688", "gemma_rms_norm", "ops1688_kernel", "rank_s16880_x",
@@ -95,14 +95,16 @@ KernelDetail detailed(uint32_t blocks, double flops, uint64_t bytes, uint8_t occ
   return detail;
 }
 
-TEST(KernelTable, RatesAndMeansAreOverTheCallsThatTellThem) {
+TEST(KernelTable, RatesAndMeansAreOverTheCallsThatReportThem) {
   WorkRun run("GPU", 100, 4e9);
   run.kernel(0, 100, 0, "k", 7, detailed(100, 400, 800, 50));
   run.kernel(100, 300, 0, "k", 7, detailed(99, 800, 0, 25));
   run.kernel(400, 101, 0, "k", 7);
+
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.kernels.size(), 1U);
   KernelStats const& kernel = analysis.kernels[0];
+
   EXPECT_EQ(kernel.mean_ns, 167);
   EXPECT_DOUBLE_EQ(*kernel.flops_rate, 1200.0 / 400 * 1e9);
   EXPECT_DOUBLE_EQ(*kernel.peak_share, 0.75);
@@ -113,10 +115,11 @@ TEST(KernelTable, RatesAndMeansAreOverTheCallsThatTellThem) {
   EXPECT_FALSE(kernel.tensor_cores);
 }
 
-TEST(KernelTable, WhatIsNotToldIsAbsent) {
+TEST(KernelTable, WhatIsNotReportedIsAbsent) {
   WorkRun run("GPU", 0);
   run.kernel(0, 100, 0, "volta_sgemm_128x64_nn", 7, grid_of(3));
   run.copy(200, 10, 0, "copy of hmma", {});
+
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.kernels.size(), 2U);
   KernelStats const& kernel = analysis.kernels[0];

@@ -1,5 +1,4 @@
-// How ops were launched: latencies, queues, CUDA graphs; against a computation that looks at every
-// ns.
+// Launches of ops: latencies, queues and CUDA graphs, compared with a twin that looks at every ns.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,6 +25,7 @@ TEST(Launches, LatencyIsFromTheEndOfTheCallAndNotClipped) {
   run.kernel(130, 10, run.launch(100, 20));  // 10 after the call
   run.kernel(230, 10, run.launch(200, 50));  // 20 before the call returns
   run.kernel(400, 10, run.launch(300, 30));  // 70
+
   LaunchStats const launch = launch_of_only_device(run.finish(5));
   EXPECT_EQ(launch.calls, 3U);
   EXPECT_EQ(launch.latency_median_ns, 10);
@@ -50,13 +50,15 @@ TEST(Launches, WithoutACallThereIsNothingToSay) {
 
 TEST(Launches, TheQueueIsWhatWasCalledAndHasNotStarted) {
   WorkRun run;
-  run.kernel(100, 100, run.launch(80, 5));                         // [80, 100) is before the window
-  run.kernel(200, 50, run.launch(110, 5), "k", 7);                 // waits [110, 200)
-  run.kernel(300, 100, run.launch(150, 5), "k", 13);               // waits [150, 300)
+  run.kernel(100, 100, run.launch(80, 5));            // [80, 100) is before the window
+  run.kernel(200, 50, run.launch(110, 5), "k", 7);    // waits [110, 200)
+  run.kernel(300, 100, run.launch(150, 5), "k", 13);  // waits [150, 300)
+
   LaunchStats const launch = launch_of_only_device(run.finish());  // the window is [100, 400)
   EXPECT_DOUBLE_EQ(launch.queue->mean_depth, (90.0 + 150) / 300);
   EXPECT_EQ(launch.queue->max_depth, 2U);
   EXPECT_DOUBLE_EQ(launch.queue->empty_share, (10.0 + 100) / 300);
+
   ASSERT_EQ(launch.streams.size(), 2U);
   EXPECT_EQ(launch.streams[0].stream, 7);
   EXPECT_EQ(launch.streams[0].launches, 2U);
@@ -91,18 +93,21 @@ TEST(Launches, OpsOfACudaGraphAreItsNodesAndShareALaunch) {
     int64_t const at = 200 + round * 1000;
     uint64_t const call = run.launch(at - 50, 10, "cudaGraphLaunch");
     run.kernel(at, 50, call, "a", 7, graph_node(3, 11));
-    run.kernel(at + 20, 100, call, "b", 8, graph_node(3, 12));  // beside a, until at + 120
+    run.kernel(at + 20, 100, call, "b", 8, graph_node(3, 12));  // overlaps a, until at + 120
     run.kernel(at + 150, 30, call, "c", 7, graph_node(3, 13));  // 30 after b
   }
+
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.graphs.size(), 1U);
   GraphStats const& graph = analysis.graphs[0];
+
   EXPECT_EQ(graph.graph, 3U);
   EXPECT_EQ(graph.launches, 2U);
   EXPECT_EQ(graph.ops, 6U);
   EXPECT_EQ(graph.nodes, 3U);
   EXPECT_EQ(graph.total_ns, 2 * 180);
   EXPECT_EQ(graph.gap_ns, 2 * 30);
+
   LaunchStats const& launch = analysis.devices[0].launch;
   EXPECT_EQ(launch.calls, 3U);  // a graph's ops are launched by one call
   EXPECT_EQ(launch.graph_ops, 6U);
@@ -110,7 +115,7 @@ TEST(Launches, OpsOfACudaGraphAreItsNodesAndShareALaunch) {
   EXPECT_DOUBLE_EQ(*launch.graph_share, 360.0 / 460);
 }
 
-TEST(Launches, AGraphThatWasRecordedWholeTellsNoNodes) {
+TEST(Launches, AGraphThatWasRecordedWholeHasNoNodes) {
   WorkRun run;
   run.kernel(0, 100, run.launch(-20, 5, "cudaGraphLaunch"), "CUDA graph 9", 7, graph_node(9, 0));
   Analysis const analysis = analyze(run.finish());
@@ -125,7 +130,7 @@ TEST(Launches, OpsOfAGraphWhoseCallsAreMissingAreStillItsOps) {
   ASSERT_EQ(analysis.graphs.size(), 1U);
   EXPECT_EQ(analysis.graphs[0].ops, 2U);
   EXPECT_EQ(analysis.graphs[0].launches, 0U);
-  EXPECT_EQ(analysis.graphs[0].gap_ns, 0);  // what belongs together is not told
+  EXPECT_EQ(analysis.graphs[0].gap_ns, 0);  // which ops belong together is not recorded
 }
 
 TEST(Launches, FurtherGraphsAreCountedTogether) {
@@ -133,22 +138,25 @@ TEST(Launches, FurtherGraphsAreCountedTogether) {
   for (uint32_t graph = 1; graph <= kMostGraphs + 5; ++graph)
     run.kernel(graph * 100, static_cast<int64_t>(graph % 7) + 10, run.launch(graph * 100 - 50, 5),
                "k", 7, graph_node(graph, 1));
+
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.graphs.size(), kMostGraphs + 1);
   EXPECT_EQ(analysis.graphs.back().graph, 0U);
   EXPECT_EQ(analysis.graphs.back().ops, 5U);
+
   int64_t total = 0;
   for (GraphStats const& graph : analysis.graphs) total += graph.total_ns;
   EXPECT_EQ(total, analysis.kernels.at(0).total_ns);
 }
 
-/// The same by looking at every ns.
+/// The queue counted ns by ns.
 struct NaiveQueue {
   uint64_t most = 0;
   double mean = 0, empty = 0;
   NaiveQueue(model::Trace const& trace, int64_t offset, Interval window,
              std::set<uint32_t> const& tracks) {
     auto const& columns = trace.columns();
+
     for (int64_t ns = window.begin - 500; ns < window.end; ++ns) {
       uint64_t depth = 0;
       for (uint32_t row = 0; row < trace.event_count(); ++row) {
@@ -157,6 +165,7 @@ struct NaiveQueue {
         if (!tracks.contains(columns.track[op].value)) continue;
         if (columns.start[row] + offset <= ns && ns < columns.start[op] + offset) ++depth;
       }
+
       most = std::max(most, depth);
       if (ns < window.begin || window.length() == 0) continue;
       mean += static_cast<double>(depth) / static_cast<double>(window.length());
@@ -176,6 +185,7 @@ TEST(NaiveTwin, QueuesAgreeForRandomRuns) {
     Analysis const analysis = analyze(run);
     DeviceStats const& device = analysis.devices.at(0);
     model::Trace const& trace = run.ranks[0].trace;
+
     std::map<int64_t, std::set<uint32_t>> streams;
     std::set<uint32_t> all;
     for (uint32_t track = 0; track < trace.tracks().size(); ++track)
@@ -183,6 +193,7 @@ TEST(NaiveTwin, QueuesAgreeForRandomRuns) {
         streams[trace.tracks()[track].id].insert(track);
         all.insert(track);
       }
+
     if (device.launch.queue)
       NaiveQueue(trace, run.ranks[0].offset_ns, device.window, all).expect(*device.launch.queue);
     for (StreamQueue const& stream : device.launch.streams)
@@ -199,6 +210,7 @@ TEST(NaiveTwin, LaunchedOpsAreAllThatHaveALaunchInOrder) {
     for (size_t part : {device.ops.size(), device.ops.size() / 2}) {
       std::vector<uint32_t> const rows(device.ops.begin(),
                                        device.ops.begin() + static_cast<ptrdiff_t>(part));
+
       std::vector<LaunchedOp> expected;
       for (uint32_t const row : rows)
         if (auto const launch = device.launch_of(row)) expected.push_back({*launch, row});

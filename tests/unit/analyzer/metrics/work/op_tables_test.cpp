@@ -1,4 +1,4 @@
-// Device time by host range: what a launch belongs to, and that the rows sum to all device ops.
+// Device time by host range: the ranges of a launch, and rows that sum to all device ops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,6 +40,7 @@ TEST(OpTables, TheInnermostRangeIsTheOpAndTheOutermostTheLayer) {
   run.kernel(1'430, 2, run.launch(600, 10));    // in block 1
   run.range(2'000, 100, "loss");
   run.kernel(2'100, 5, run.launch(2'000, 10));
+
   Analysis const analysis = analyze(run.finish());
   EXPECT_THAT(rows_of(analysis, OpStats::Level::kOp),
               ElementsAre("aten::conv2d: 1 400", "conv: 1 30", "loss: 1 5", "block 1: 1 2"));
@@ -56,6 +57,7 @@ TEST(OpTables, WhatIsInNoRangeIsInItsPhaseElseOutside) {
   run.kernel(110, 2, run.launch(25, 1));
   run.kernel(120, 4, run.launch(40, 1));
   run.kernel(130, 8, 0);
+
   Analysis const analysis = analyze(run.finish());
   for (OpStats::Level const level : {OpStats::Level::kOp, OpStats::Level::kLayer})
     EXPECT_THAT(rows_of(analysis, level),
@@ -70,6 +72,7 @@ TEST(OpTables, StepsAndPythonFramesAreNoRanges) {
   run.range(20, 100, "aten::add");
   run.kernel(1'000, 10, run.launch(30, 5));
   run.kernel(1'010, 20, run.launch(200, 5));
+
   Analysis const analysis = analyze(run.finish());
   for (OpStats::Level const level : {OpStats::Level::kOp, OpStats::Level::kLayer})
     EXPECT_THAT(rows_of(analysis, level), ElementsAre("aten::add: 1 10", "[outside]: 1 20"));
@@ -91,6 +94,7 @@ TEST(OpTables, ModulesThatAreNamedAreTheLayers) {
   run.kernel(1'000, 10, run.launch(30, 5));
   run.kernel(1'010, 20, run.launch(500, 5));
   run.kernel(1'030, 40, run.launch(950, 5));
+
   Analysis const analysis = analyze(run.finish());
   EXPECT_THAT(rows_of(analysis, OpStats::Level::kLayer),
               ElementsAre("DistributedDataParallel.forward: 1 40", "nn.Module: ResNet_0: 1 20",
@@ -117,6 +121,7 @@ TEST(OpTables, FurtherRangesAreCountedTogether) {
     run.range(i * 100, 50, "op " + std::to_string(i));
     run.kernel(i * 100 + 20, 10 + i % 5, run.launch(i * 100 + 5, 5));
   }
+
   Analysis const analysis = analyze(run.finish());
   for (OpStats::Level const level : {OpStats::Level::kOp, OpStats::Level::kLayer}) {
     int64_t total = 0;
@@ -126,6 +131,7 @@ TEST(OpTables, FurtherRangesAreCountedTogether) {
         rows.push_back(op);
         total += op.total_ns;
       }
+
     ASSERT_EQ(rows.size(), kMostRanges + 1);
     EXPECT_EQ(rows.back().what, OpStats::What::kRest);
     EXPECT_EQ(rows.back().count, 3U);
@@ -133,13 +139,13 @@ TEST(OpTables, FurtherRangesAreCountedTogether) {
   }
 }
 
-/// Properly nested ranges with launches between them, on two threads; some kernels without a
-/// launch.
+/// Properly nested ranges with launches between them, on two threads. Some kernels have no launch.
 model::Run nested_run(uint32_t seed) {
   std::mt19937 random(seed);
   auto const pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
+
   WorkRun run;
   int64_t device_time = 1'000;
   for (int64_t thread = 1; thread <= 2; ++thread) {
@@ -148,17 +154,20 @@ model::Run nested_run(uint32_t seed) {
       auto const at = static_cast<size_t>(pick(0, static_cast<int64_t>(spaces.size()) - 1));
       auto const [begin, end] = spaces[at];
       if (end - begin < 20) continue;
+
       int64_t const first = pick(begin, end - 10), last = pick(first + 5, end);
       int64_t const kind = pick(0, 5);
-      std::string const name = kind == 0   ? "step " + std::to_string(i)
-                               : kind == 1 ? "phase"
-                                           : "op " + std::to_string(pick(0, 4));
+      std::string name = "phase";
+      if (kind == 0) name = "step " + std::to_string(i);
+      if (kind > 1) name = "op " + std::to_string(pick(0, 4));
       run.host(kind == 1 ? EventKind::kPhase : EventKind::kRange, first, last - first, name,
                thread);
+
       spaces[at] = {begin, first};
       spaces.emplace_back(first, last);
       spaces.emplace_back(last, end);
     }
+
     for (int i = 0; i < 8; ++i) {
       uint64_t const call =
           pick(0, 9) == 0 ? 0 : run.launch(pick(0, 890), 1, "cudaLaunchKernel", thread);
@@ -174,12 +183,14 @@ TEST(NaiveTwin, EveryLaunchIsInTheRangesAroundIt) {
   for (uint32_t seed = 0; seed < 500; ++seed) {
     model::Run const run = nested_run(seed);
     model::Trace const& trace = run.ranks[0].trace;
+
     // Level → name ("" = outside, "-" = no launch) → (count, ns).
     std::map<std::string, std::pair<uint64_t, int64_t>> expected[2];
     bool has_ranges = false;
     for (uint32_t op = 0; op < trace.event_count(); ++op) {
       if (trace.kind(op) != EventKind::kKernel) continue;
       std::string names[2] = {"-", "-"};
+
       if (trace.columns().link[op].valid()) {
         uint32_t const call = trace.columns().link[op].value;
         names[0] = names[1] = "";
@@ -200,16 +211,19 @@ TEST(NaiveTwin, EveryLaunchIsInTheRangesAroundIt) {
         if (names[0].empty()) names[0] = names[1] = phase;
         has_ranges = has_ranges || !names[0].empty();
       }
+
       for (size_t level = 0; level < 2; ++level) {
         ++expected[level][names[level]].first;
         expected[level][names[level]].second += trace.columns().dur[op];
       }
     }
+
     Analysis const analysis = analyze(run);
     if (!has_ranges) {
       EXPECT_TRUE(analysis.ops.empty());
       continue;
     }
+
     std::map<std::string, std::pair<uint64_t, int64_t>> found[2];
     for (OpStats const& op : analysis.ops) {
       std::string const name = op.what == OpStats::What::kUnlaunched ? "-" : op.name;
@@ -217,6 +231,7 @@ TEST(NaiveTwin, EveryLaunchIsInTheRangesAroundIt) {
                       .emplace(name, std::pair(op.count, op.total_ns))
                       .second);
     }
+
     ASSERT_EQ(found[0], expected[0]) << "seed " << seed;
     ASSERT_EQ(found[1], expected[1]) << "seed " << seed;
   }

@@ -1,5 +1,5 @@
-// Time in ops that could take less: kernels without tensor cores, small grids, streams that the
-// default stream serializes, copies that hold up the host.
+// Time of ops that could be shorter: kernels without tensor cores, small grids, streams that the
+// default stream serializes, copies that block the host.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -70,6 +70,7 @@ TEST(SlowTime, StepsHaveTheirOwn) {
     run.kernel(step * 100'000 + 10'000, 10'000 * (step + 1),
                run.launch(step * 100'000 + 1'000, 500), kSimt, 7, grid_of(50));
   }
+
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.steps.size(), 3U);
   for (size_t step = 0; step < 3; ++step) {
@@ -81,8 +82,8 @@ TEST(SlowTime, StepsHaveTheirOwn) {
   EXPECT_EQ(analysis.devices[0].slow.simt_matrix_ns, 60'000);
 }
 
-/// A kernel on the default stream, [1000, 51000); one on another that was launched meanwhile and
-/// starts after it. What may differ:
+/// A kernel on the default stream in [1000, 51000), and one on another stream that is launched
+/// meanwhile and starts after it.
 struct Pair {
   uint32_t blocks = 40;
   int64_t second_stream = 13;
@@ -98,12 +99,14 @@ int64_t serialized(Pair const& pair) {
   KernelDetail const first = grid_of(50);
   KernelDetail second = grid_of(pair.blocks);
   second.graph = pair.graph;
+
   run.kernel(200, 100, run.launch(100, 10), "before", pair.second_stream, grid_of(40));
   run.kernel(1'000, 50'000, run.launch(900, 10), "first", 7, first);
   if (pair.waits_for_event) run.host(model::EventKind::kApi, 4'000, 10, "cudaStreamWaitEvent");
   uint64_t const call =
       run.launch(pair.second_launch, 100, "cudaLaunchKernel", pair.other_thread ? 2 : 1);
   run.kernel(pair.second_start, 30'000, call, "second", pair.second_stream, second);
+
   return slow_of(run).serialized_ns;
 }
 
@@ -117,7 +120,7 @@ TEST(SlowTime, KernelsThatSomethingElseKeepsAreNotSerialized) {
   EXPECT_EQ(serialized({.second_stream = 7}), 0);       // in one stream by design
   EXPECT_EQ(serialized({.second_launch = 51'000}), 0);  // launched too late
   EXPECT_EQ(serialized({.second_start = 61'000}), 0);   // something else kept it for 10 µs
-  EXPECT_EQ(serialized({.waits_for_event = true}), 0);  // the program says that it depends
+  EXPECT_EQ(serialized({.waits_for_event = true}), 0);  // the second depends on the first
   EXPECT_EQ(serialized({.other_thread = true}), 0);     // what it waits for is not known
   EXPECT_EQ(serialized({.graph = 4}), 0);               // nor within a graph
 }
@@ -154,56 +157,77 @@ TEST(SlowTime, CopiesOfPageableMemoryCountWhereNothingHidesThem) {
   EXPECT_EQ(slow_of(run).slow_copy_ns, 60 + 30);
 }
 
+constexpr int64_t kUnit = 2'000;  // ns; kernels of several units outlast kEmptyKernelNs
+
+template <class Pick>
+void add_random_kernels(WorkRun& run, Pick const& pick) {
+  for (int64_t stream = 1; stream <= 3; ++stream) {
+    int64_t at = 0;
+    for (int64_t i = pick(0, 6); i-- > 0;) {
+      at += pick(0, 4) * kUnit;
+      int64_t const dur = pick(0, 6) * kUnit;
+
+      run.kernel(at, dur, 0, pick(0, 1) == 0 ? kSimt : "other", stream,
+                 grid_of(static_cast<uint32_t>(pick(0, 150))));
+      at += dur;
+    }
+  }
+}
+
+/// Time of the window in which only kernels without tensor cores run, unit by unit.
+int64_t naive_simt_ns(DeviceOps const& device, model::Trace const& trace, Interval window) {
+  int64_t simt = 0;
+  for (int64_t at = window.begin; at < window.end; at += kUnit) {
+    bool any_simt = false, any_other = false;
+    for (uint32_t const row : device.ops)
+      if (device.start(row) <= at && at < device.end(row))
+        (trace.name(row) == kSimt ? any_simt : any_other) = true;
+    simt += any_simt && !any_other ? kUnit : 0;
+  }
+  return simt;
+}
+
+/// Time of the op in which no other op runs, unit by unit.
+int64_t naive_alone_ns(DeviceOps const& device, uint32_t row) {
+  int64_t alone = 0;
+  for (int64_t at = device.start(row); at < device.end(row); at += kUnit) {
+    bool shared = false;
+    for (uint32_t const other : device.ops)
+      shared = shared || (other != row && device.start(other) <= at && at < device.end(other));
+    alone += shared ? 0 : kUnit;
+  }
+  return alone;
+}
+
 TEST(NaiveTwin, SlowTimeAgreesForEveryWindow) {
-  constexpr int64_t kUnit = 2'000;  // kernels of several times kEmptyKernelNs
   for (uint32_t seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
     auto const pick = [&](int64_t low, int64_t high) {
       return std::uniform_int_distribution<int64_t>(low, high)(random);
     };
     WorkRun run;
-    for (int64_t stream = 1; stream <= 3; ++stream) {
-      int64_t at = 0;
-      for (int64_t i = pick(0, 6); i-- > 0;) {
-        at += pick(0, 4) * kUnit;
-        int64_t const dur = pick(0, 6) * kUnit;
-        run.kernel(at, dur, 0, pick(0, 1) == 0 ? kSimt : "other", stream,
-                   grid_of(static_cast<uint32_t>(pick(0, 150))));
-        at += dur;
-      }
-    }
+    add_random_kernels(run, pick);
     model::Run const finished = run.finish();
     model::Trace const& trace = finished.ranks[0].trace;
     if (trace.event_count() == 0) continue;
+
     DeviceOps const device = index_devices(finished).at(0);
     SlowTimes const slow(device, unite_ops(device), {});
     Interval const window = {pick(0, 10) * kUnit, pick(11, 40) * kUnit};
-    int64_t simt = 0;
-    for (int64_t at = window.begin; at < window.end; at += kUnit) {
-      bool any_simt = false, any_other = false;
-      for (uint32_t const row : device.ops)
-        if (device.start(row) <= at && at < device.end(row))
-          (trace.name(row) == kSimt ? any_simt : any_other) = true;
-      simt += any_simt && !any_other ? kUnit : 0;
-    }
     int64_t alone_sum = 0, lost_sum = 0;
     for (uint32_t const row : device.ops) {
       uint64_t const blocks = blocks_of(trace.detail<KernelDetail>(row));
       if (blocks == 0 || blocks >= WorkRun::kMultiprocessors) continue;
       if (device.start(row) < window.begin || device.start(row) >= window.end) continue;
-      int64_t alone = 0;
-      for (int64_t at = device.start(row); at < device.end(row); at += kUnit) {
-        bool shared = false;
-        for (uint32_t const other : device.ops)
-          shared = shared || (other != row && device.start(other) <= at && at < device.end(other));
-        alone += shared ? 0 : kUnit;
-      }
+
+      int64_t const alone = naive_alone_ns(device, row);
       alone_sum += alone;
       lost_sum +=
           std::max<int64_t>(0, alone - kEmptyKernelNs) * static_cast<int64_t>(100 - blocks) / 100;
     }
+
     SlowTime const found = slow.within(window);
-    ASSERT_EQ(found.simt_matrix_ns, simt) << "seed " << seed;
+    ASSERT_EQ(found.simt_matrix_ns, naive_simt_ns(device, trace, window)) << "seed " << seed;
     ASSERT_EQ(found.small_grid_ns, alone_sum) << "seed " << seed;
     ASSERT_NEAR(static_cast<double>(found.small_grid_lost_ns), static_cast<double>(lost_sum), 20)
         << "seed " << seed;

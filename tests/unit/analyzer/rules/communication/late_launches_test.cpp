@@ -1,5 +1,5 @@
-// Launches that come late: what of it syncs cost, what the device itself takes to start, what a
-// long piece of work of the host does, and what lies before the recording.
+// Causes of late launches: syncs, the time that the device takes to start, long work of the host,
+// and what lies before the recording.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void add_sync(WorkRun& run, int64_t begin, int64_t dur) {
            model::SyncDetail{});
 }
 
-/// How a step of one long op and twenty short ones is launched.
+/// How the host launches the one long op and the twenty short ones of a step.
 struct Launching {
   int64_t long_op = 2 * kMs;
   int64_t short_op = 2 * kUs;
@@ -70,6 +70,7 @@ Analysis steps_of(Launching const& how) {
     run.kernel(now + 5 * kUs, how.long_op, run.launch(now, call));
     if (how.syncs) add_sync(run, now + call, std::max(how.long_op + 8 * kUs - call, kUs));
     now += std::max(how.syncs ? how.long_op + 10 * kUs : 0, call + 2 * kUs);
+
     for (int op = 0; op < 20; ++op) {
       now += how.work;
       run.kernel(now + 5 * kUs, how.short_op, run.launch(now, 5 * kUs));
@@ -77,6 +78,7 @@ Analysis steps_of(Launching const& how) {
       if (how.syncs) add_sync(run, now, 1 * kUs);
       now += 2 * kUs;
     }
+
     run.step(begin, now - begin - 1, i);
   }
   return analyze(run.finish());
@@ -86,7 +88,7 @@ TEST(BlockingSync, ClaimsTheLaunchesThatComeLateBecauseNothingIsQueuedBehindASyn
   Analysis const analysis = steps_of({});
   ASSERT_FALSE(analysis.findings.empty());
   EXPECT_EQ(analysis.findings[0].rule, "blocking-sync");
-  // 20 gaps of 34 µs and one of 11 or 37 µs; nothing of it is left to the host.
+  // 20 gaps of 34 µs and one of 11 or 37 µs; none of that time is the host's.
   EXPECT_NEAR(cost_of(analysis, "blocking-sync"), 20 * 33e3, 60e3);
   EXPECT_EQ(find_named(analysis, "host-bound-launches"), nullptr);
 }
@@ -135,12 +137,14 @@ TEST(BlockingSync, WaitsForDataUseUpTheLead) {
     run.kernel(begin + 5 * kUs, 1 * kMs, run.launch(begin, 5 * kUs));
     add_sync(run, begin + 5 * kUs, 1 * kMs);
     run.host(EventKind::kInputWait, begin + 1010 * kUs, 1 * kMs, "next batch");
+
     for (int64_t op = 0; op < 40; ++op) {
       int64_t const at = begin + 2010 * kUs + op * 40 * kUs;
       run.kernel(at + 5 * kUs, 2 * kUs, run.launch(at, 5 * kUs));
       add_sync(run, at + 8 * kUs, 1 * kUs);
     }
   }
+
   Analysis const analysis = analyze(run.finish());
   EXPECT_GT(cost_of(analysis, "host-bound-launches"), 1e6);
   EXPECT_LT(cost_of(analysis, "blocking-sync"), 0.2e6);
@@ -203,11 +207,13 @@ Analysis steps_with_work(int64_t work, int small) {
     now += 1 * kMs + 10 * kUs;
     if (work > 0) run.range(now, work, "decode_video");
     now += work;
+
     for (int op = 0; op < small; ++op) {
       run.range(now, 50 * kUs, "aten::add");
       run.kernel(now + 56 * kUs, 20 * kUs, run.launch(now + 50 * kUs, 5 * kUs));
       now += 76 * kUs;
     }
+
     run.kernel(now + 10 * kUs, 2 * kMs, run.launch(now, 5 * kUs));
     now += 2 * kMs + 10 * kUs;
     run.step(begin, now - begin - 1, i);
@@ -247,24 +253,27 @@ TEST(BlockingCopies, AreKnownByTheNamesOfTheirCalls) {
 }
 
 /// A kernel, then a copy that starts `until` after its call began, then a kernel. The call ends
-/// `behind` after the copy; before it where that is negative. `correlated`: the copy says which
-/// call it is of.
+/// `behind` after the copy, or before it if negative. `correlated`: the copy has the correlation of
+/// its call.
 Analysis run_with_copy(std::string const& call, int64_t until, int64_t behind, bool correlated,
                        uint8_t pinned = 1) {
   WorkRun run;
   run.kernel(10 * kUs, 100 * kUs, run.launch(0, 5 * kUs));
+
   model::CopyDetail copy;
   copy.direction = model::CopyDirection::kDeviceToHost;
   copy.pinned = pinned;
+
   int64_t const called = 120 * kUs, starts = called + until;
   uint64_t const correlation = run.launch(called, until + 10 * kUs + behind, call);
   if (correlated) run.copy(starts, 10 * kUs, correlation, "Memcpy DtoH", copy, 7);
+
   int64_t const next = starts + 40 * kUs;
   run.kernel(next + 10 * kUs, 100 * kUs, run.launch(next, 5 * kUs));
   return analyze(run.finish());
 }
 
-TEST(BlockingCopies, HoldTheHostUpLikeSyncs) {
+TEST(BlockingCopies, BlockTheHostLikeSyncs) {
   for (char const* const call : {"hipMemcpyWithStream", "cudaMemcpy"}) {
     for (int64_t const behind : {5 * kUs, -2 * kUs}) {
       Analysis const analysis = run_with_copy(call, 400 * kUs, behind, true);
@@ -273,6 +282,7 @@ TEST(BlockingCopies, HoldTheHostUpLikeSyncs) {
       EXPECT_EQ(idle_of(analysis, IdleCause::kUnexplained), 0) << call << behind;
     }
   }
+
   EXPECT_EQ(idle_of(run_with_copy("cudaMemcpyAsync", 400 * kUs, 5 * kUs, true), IdleCause::kSync),
             0)
       << "pinned";
@@ -292,8 +302,8 @@ TEST(BlockingCopies, ExplainIdleTimeWhereTheCopyWasNotRecorded) {
   EXPECT_EQ(idle_of(analysis, IdleCause::kUnexplained), 50 * kUs);
 }
 
-/// One step: the device starts after `first`, works for 10 ms in two kernels, and is idle for
-/// `between` as the host is late.
+/// One step: the device starts after `first`, works for 10 ms in two kernels, and idles for
+/// `between` because the host launches late.
 Analysis step_with_lead_in(int64_t first, int64_t between, bool knows_launch) {
   WorkRun run;
   run.step(0, 100 * kMs, 0);
@@ -325,12 +335,13 @@ TEST(LeadIn, ThatNothingExplainsIsNoWarning) {
   EXPECT_EQ(metric(*finding, "before_first_op_ns_per_step"), 10e6);
 }
 
-TEST(CriticalPath, TellsHostTimeOfWhichNothingButTheStepIsKnown) {
+TEST(CriticalPath, ReportsHostTimeWithoutAnyEventButTheStep) {
   for (char const* const name : {"step 7", "forward pass"}) {
     WorkRun run;
     run.range(0, 900 * kUs, name);
     run.kernel(10 * kUs, 100 * kUs, run.launch(0, 5 * kUs));
     run.kernel(610 * kUs, 100 * kUs, run.launch(600 * kUs, 5 * kUs));
+
     Analysis const analysis = analyze(run.finish());
     bool const is_step = std::string_view(name) == "step 7";
     EXPECT_EQ(analysis.critical_path->bare_host_ns > 0, is_step) << name;

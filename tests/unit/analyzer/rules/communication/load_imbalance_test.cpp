@@ -1,4 +1,4 @@
-// When work that now one rank and now another has more of is worth a finding.
+// When uneven work that moves from rank to rank is worth a finding.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing_support::made_steps;
 using testing_support::MadeRanks;
 using testing_support::metric_of;
 
-/// In every step another one of four ranks computes so much longer than 1 ms.
+/// In every step another one of four ranks computes longer than 1 ms by this time.
 Analysis rotating(int64_t more_ns) {
   return analyze(made_steps(4, 13, [&](int32_t rank, int64_t step) {
                    return 1'000'000 + (step % 4 == rank ? more_ns : 0);
@@ -22,8 +22,9 @@ Analysis rotating(int64_t more_ns) {
 }
 
 TEST(LoadImbalance, SpeaksFromFivePerCentOfTheStepOn) {
-  // Three of four wait for the fourth: 3/4 of what it has more.
+  // Three of four wait for the fourth: 3/4 of its extra work.
   EXPECT_EQ(finding_of(rotating(60'000), "load-imbalance"), nullptr);
+
   Analysis const analysis = rotating(80'000);
   Finding const* const finding = finding_of(analysis, "load-imbalance");
   ASSERT_NE(finding, nullptr);
@@ -57,6 +58,7 @@ TEST(LoadImbalance, IsNotWhatTheHostDelays) {
     }
     begin = end;
   }
+
   Analysis const analysis = analyze(made.finish());
   EXPECT_GT(analysis.waits.at(0).exposed_ns, 0);
   EXPECT_EQ(finding_of(analysis, "load-imbalance"), nullptr);
@@ -78,17 +80,19 @@ TEST(LoadImbalance, IsNotReadFromWaitingForMessages) {
     }
     begin = end;
   }
+
   Analysis const analysis = analyze(made.finish());
   EXPECT_EQ(cause_of(analysis.waits.at(0)), std::string("compute"));
   EXPECT_EQ(finding_of(analysis, "load-imbalance"), nullptr);
 }
 
 TEST(LoadImbalance, WithinAStepCountsEvenWhereItEvensOutOverTheStep) {
-  // Two layers a step: of the first this rank has more and of the second the other, as of the
+  // Two layers a step: rank 0 has more of the first and rank 1 more of the second, as with the
   // experts of a mixture.
   MadeRanks made(2);
   int64_t begin = 0;
   uint64_t number = 0;
+
   for (int64_t step = 0; step < 8; ++step) {
     for (int32_t r = 0; r < 2; ++r) made.step(r, begin, begin + 2'202'000, step);
     int64_t at = begin;
@@ -104,6 +108,7 @@ TEST(LoadImbalance, WithinAStepCountsEvenWhereItEvensOutOverTheStep) {
     }
     begin = at;
   }
+
   Analysis const analysis = analyze(made.finish());
   Finding const* const finding = finding_of(analysis, "load-imbalance");
   ASSERT_NE(finding, nullptr);

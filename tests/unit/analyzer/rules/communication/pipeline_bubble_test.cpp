@@ -1,5 +1,5 @@
-// When the waiting of a pipeline's stages is worth a finding, how grave, and that no other rule
-// names it too.
+// When the pipeline bubble is worth a finding, its severity, and that no other rule reports the
+// same wait.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,6 +40,7 @@ TEST(PipelineBubble, OfTheScheduleIsAWarningUntilThereAreEnoughMicroBatches) {
   EXPECT_NEAR(static_cast<double>(finding->cost_ns_per_step.value_or(0)), 6 * 100'000, 5'000);
   EXPECT_NEAR(metric_of(*finding, "doubled_share"), 3.0 / 19, 1e-9);
   EXPECT_FALSE(finding->evidence.empty());
+
   Analysis const enough = analyze(MadePipeline{.micro_batches = 16}.make());
   finding = finding_of(enough, "pipeline-bubble");
   ASSERT_NE(finding, nullptr);
@@ -59,9 +60,11 @@ TEST(PipelineBubble, NamesTheStageThatHasMoreToDo) {
   auto const analysis = [](int64_t pass_ns) {
     return analyze(MadePipeline{.pass_ns = {100'000, 100'000, pass_ns, 100'000}}.make());
   };
+
   Analysis const equal = analysis(105'000), unequal = analysis(118'000);
   ASSERT_NE(finding_of(equal, "pipeline-bubble"), nullptr);
   EXPECT_EQ(subject_of(*finding_of(equal, "pipeline-bubble"), "cause"), "");
+
   Finding const* const finding = finding_of(unequal, "pipeline-bubble");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(subject_of(*finding, "cause"), "imbalance");
@@ -75,6 +78,7 @@ TEST(PipelineBubble, LeavesAStageThatIsTheStragglerToThatRule) {
       analyze(MadePipeline{.stages = 2, .pass_ns = {300'000, 100'000}}.make());
   ASSERT_NE(finding_of(analysis, "straggler"), nullptr);
   EXPECT_EQ(finding_of(analysis, "straggler")->where->rank_index, 0);
+
   Finding const* const bubble = finding_of(analysis, "pipeline-bubble");
   ASSERT_NE(bubble, nullptr);
   EXPECT_EQ(bubble->severity, Severity::kInfo);
@@ -89,6 +93,7 @@ TEST(PipelineBubble, PromisesWhatItsRemediesGive) {
     Analysis const analysis = analyze(MadePipeline{.micro_batches = micro_batches}.make());
     Finding const* const finding = finding_of(analysis, "pipeline-bubble");
     ASSERT_NE(finding, nullptr) << micro_batches;
+
     double const ideal = 3.0 / static_cast<double>(micro_batches + 3),
                  doubled = 3.0 / static_cast<double>(2 * micro_batches + 3);
     EXPECT_NEAR(finding->gain_ceiling.value_or(-1), (1 - doubled) / (1 - ideal) - 1, 0.002)

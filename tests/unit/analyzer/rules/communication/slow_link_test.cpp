@@ -15,7 +15,7 @@ using testing_support::metric_of;
 using testing_support::subject_of;
 
 /// In every step pairs of ranks compute for 1 ms and then reduce on their own communicator, which
-/// takes `transfer(pair, step)`; hidden: while they compute.
+/// takes `transfer(pair, step)`. A hidden reduction runs while they compute.
 Analysis reduced_in_pairs(int32_t pairs, int64_t steps,
                           std::function<int64_t(int32_t, int64_t)> const& transfer,
                           bool is_hidden = false) {
@@ -26,6 +26,7 @@ Analysis reduced_in_pairs(int32_t pairs, int64_t steps,
       int64_t const reduce = is_hidden ? begin : begin + 1'000'000;
       int64_t const reduced = reduce + transfer(r / 2, step),
                     end = std::max(reduced, begin + 1'000'000);
+
       made.step(r, begin, end, step);
       made.kernel(r, begin, begin + 1'000'000, begin);
       made.collective(r, reduce, reduced, begin,
@@ -42,6 +43,7 @@ TEST(SlowLink, IsACommunicatorThatTakesHalfAsLongAgainAsItsEquals) {
     return reduced_in_pairs(3, 9,
                             [=](int32_t pair, int64_t) { return pair == 1 ? slow : 200'000; });
   };
+
   EXPECT_EQ(finding_of(with(290'000), "slow-link"), nullptr);
   Analysis const analysis = with(320'000);
   Finding const* const finding = finding_of(analysis, "slow-link");
@@ -69,6 +71,7 @@ TEST(SlowLink, IsOneThatIsSlowForAFifthOfItsMessages) {
       return pair == 0 && step % every == 1 ? 600'000 : 200'000;
     });
   };
+
   EXPECT_EQ(finding_of(with(6), "slow-link"), nullptr);
   Analysis const analysis = with(4);
   Finding const* const finding = finding_of(analysis, "slow-link");
@@ -90,7 +93,7 @@ TEST(SlowLink, CostsNothingBehindCompute) {
 }
 
 /// In every step pairs of ranks compute for 1 ms and reduce, which takes the second pair 0.4 ms
-/// longer than the others; then the first pair computes for `more` and all reduce together.
+/// longer than the others. Then the first pair computes for `more`, and all ranks reduce together.
 Analysis reduced_in_pairs_and_by_all(int64_t more) {
   MadeRanks made(6);
   int64_t begin = 0;
@@ -100,6 +103,7 @@ Analysis reduced_in_pairs_and_by_all(int64_t more) {
     for (int32_t r = 0; r < 6; ++r) {
       int64_t const reduced = begin + (r / 2 == 1 ? 1'600'000 : 1'200'000),
                     ready = reduced + (r / 2 == 0 ? more : 0);
+
       made.step(r, begin, end, step);
       made.kernel(r, begin, begin + 1'000'000, begin);
       made.collective(r, begin + 1'000'000, reduced, begin,
@@ -136,6 +140,7 @@ TEST(SlowLink, IsNotNamedAgainAsExposedCommunication) {
 TEST(SlowLink, BetweenTwoStagesIsNamedByTheirRanksAndTheBubbleIsNotBlamed) {
   MadePipeline options{.transfer_ns = 10'000};
   EXPECT_EQ(finding_of(analyze(options.make()), "slow-link"), nullptr);
+
   options.slow_boundary[1] = 80'000;
   Analysis const analysis = analyze(options.make());
   Finding const* const finding = finding_of(analysis, "slow-link");
@@ -143,6 +148,7 @@ TEST(SlowLink, BetweenTwoStagesIsNamedByTheirRanksAndTheBubbleIsNotBlamed) {
   EXPECT_EQ(subject_of(*finding, "ranks"), "1, 2");
   EXPECT_EQ(subject_of(*finding, "op"), "send");
   EXPECT_EQ(analysis.findings.at(0).rule, "slow-link");
+
   Finding const* const bubble = finding_of(analysis, "pipeline-bubble");
   ASSERT_NE(bubble, nullptr);
   EXPECT_EQ(bubble->severity, Severity::kInfo);
@@ -162,6 +168,7 @@ TEST(SlowLink, NeedsLinksOfTheSameKind) {
       detail.bytes = r < 2 ? 1000 : 4000;
       made.collective(r, begin + 1'000'000, begin + 1'000'000 + transfer, begin, detail);
     }
+
   EXPECT_EQ(finding_of(analyze(made.finish()), "slow-link"), nullptr);
 }
 

@@ -1,4 +1,4 @@
-// Why a straggler is late. That it is found, and when not: synthetic_run_test.cpp.
+// Why a straggler is late. synthetic_run_test.cpp tests when a straggler is found.
 #include <gtest/gtest.h>
 
 #include "analyzer/analyze.h"
@@ -14,8 +14,8 @@ using testing_support::MadeRanks;
 using testing_support::metric_of;
 using testing_support::subject_of;
 
-/// Rank 1 comes 400 µs later than the other to the reduction of every step. `delay` makes it late,
-/// from the step's begin on.
+/// Rank 1 arrives 400 µs after the other rank at the reduction of every step. `delay` fills the 400
+/// µs from the begin of the step.
 template <class Delay>
 Finding straggler_late_by(Delay delay) {
   constexpr int64_t kLate = 400'000;
@@ -25,6 +25,7 @@ Finding straggler_late_by(Delay delay) {
     int64_t const end = begin + kLate + 1'001'000;
     for (int32_t r = 0; r < 2; ++r) {
       made.step(r, begin, end, step);
+
       int64_t const from = begin + (r == 1 ? kLate : 0);
       if (r == 1) delay(made, begin, from);
       made.kernel(r, from, from + 1'000'000, from);
@@ -33,6 +34,7 @@ Finding straggler_late_by(Delay delay) {
     }
     begin = end;
   }
+
   Analysis const analysis = analyze(made.finish());
   Finding const* const finding = finding_of(analysis, "straggler");
   EXPECT_NE(finding, nullptr);
@@ -70,7 +72,8 @@ TEST(StragglerCause, IsItsCopies) {
   EXPECT_EQ(subject_of(finding, "cause"), "copy");
 }
 
-/// One step, which rank 1 begins 400 µs later than the other; both wait as long for their data.
+/// One step, which rank 1 begins 400 µs later than the other rank; both wait for their data for the
+/// same time.
 Analysis one_step_that_begins_late() {
   MadeRanks made(2);
   for (int32_t r = 0; r < 2; ++r) {
@@ -90,11 +93,11 @@ TEST(StragglerCause, IsNotWhatTheOthersDoAsLong) {
   EXPECT_EQ(finding->where->rank_index, 1);
   EXPECT_EQ(subject_of(*finding, "cause"), "before_recording");
   EXPECT_EQ(subject_of(*finding, "host_op"), "");
-  EXPECT_FALSE(finding->gain_ceiling) << "nobody knows what delayed it";
+  EXPECT_FALSE(finding->gain_ceiling) << "the cause of the delay is not known";
   EXPECT_DOUBLE_EQ(metric_of(*finding, "share_of_waits"), 1) << "as the table of waits has it";
 }
 
-TEST(StragglerCause, IsSaidOfADeviceThatComputesLongerBehindItsReductions) {
+TEST(StragglerCause, IsNamedForADeviceThatComputesLongerBehindItsReductions) {
   support::SyntheticOptions options;
   options.devices = 4;
   options.steps = 10;

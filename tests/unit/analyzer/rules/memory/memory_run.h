@@ -1,4 +1,4 @@
-// A made process with one device, whose memory calls a test writes one by one.
+// A process with one device, whose memory calls a test writes one by one.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ class MemoryRun {
     for (int64_t step = 0; step < steps; ++step) add_step(step);
   }
 
-  /// As of who reads a process for its facts alone.
+  /// Leaves depths out, as a reader does that needs no nesting.
   void leave_out_depth() { builder_.leave_out_depth(); }
   void range(int64_t begin, int64_t end, std::string const& name,
              model::EventKind kind = model::EventKind::kRange) {
@@ -32,7 +32,7 @@ class MemoryRun {
   void launch(int64_t at) {
     builder_.events(thread_).add(model::EventKind::kLaunch, at, 1, builder_.intern("launch"), 0);
   }
-  /// A call whose effect is told by another event, or by none.
+  /// A call whose effect another event reports, or none.
   void call(int64_t at, std::string const& name) { add(at, name, model::MemoryDetail()); }
   void api(int64_t at, std::string const& name) { range(at, at + 1, name, model::EventKind::kApi); }
   void pin(int64_t at) {
@@ -56,7 +56,7 @@ class MemoryRun {
     allocated_ -= block.bytes;
     add(at, "free", detail_of(block, reserved_bytes, model::MemoryOp::kFree));
   }
-  /// So many bytes were allocated before the recording began.
+  /// `bytes` were allocated before the recording began.
   void set_before(uint64_t bytes) { allocated_ = bytes; }
 
   model::Run make() && {

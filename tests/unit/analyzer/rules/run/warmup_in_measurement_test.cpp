@@ -9,13 +9,14 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// One device whose steps take so long, one after the other, the first marked as warm-up; what is
-/// beyond 100 ns is idle.
+/// One device whose steps have these lengths, back to back; the first is marked as warm-up. A step
+/// computes for 100 ns at most and idles in the rest.
 Analysis steps_of(std::vector<int64_t> const& lengths) {
   Analysis facts;
   facts.devices.emplace_back();
   std::vector<IdleGap> gaps;
   int64_t at = 0;
+
   for (size_t i = 0; i < lengths.size(); ++i) {
     StepStats step;
     step.step = static_cast<int64_t>(i);
@@ -28,6 +29,7 @@ Analysis steps_of(std::vector<int64_t> const& lengths) {
       gaps.push_back({step.ref, {step.window.begin + 100, at}, IdleCause::kAllocation, {}, {}});
     facts.steps.push_back(step);
   }
+
   facts.gaps = IdleGaps(gaps);
   facts.devices[0].window = {0, at};
   return facts;
@@ -55,7 +57,7 @@ std::vector<std::string> rules_about_steps(std::vector<int64_t> const& lengths) 
   return rules;
 }
 
-TEST(WarmupInMeasurement, SaysHowManyStepsToLeaveOutAndWhatTheyAdd) {
+TEST(WarmupInMeasurement, ReportsHowManyStepsToLeaveOutAndWhatTheyAdd) {
   auto const findings = findings_of(with_start({400, 300, 200}, 7));
   auto const at = std::find_if(findings.begin(), findings.end(),
                                [](Finding const& f) { return f.rule == "warmup-in-measurement"; });
@@ -63,6 +65,7 @@ TEST(WarmupInMeasurement, SaysHowManyStepsToLeaveOutAndWhatTheyAdd) {
   EXPECT_EQ(at->severity, Severity::kWarning);
   EXPECT_EQ(at->cost_ns_per_step, 60);  // (900 + 700) / 10 − 100
   EXPECT_FALSE(at->gain_ceiling);
+
   EXPECT_THAT(at->metrics, testing::Contains(std::pair<std::string, double>{"slow_steps", 3}));
   EXPECT_THAT(at->metrics,
               testing::Contains(std::pair<std::string, double>{"steps_to_leave_out", 4}));
@@ -71,7 +74,8 @@ TEST(WarmupInMeasurement, SaysHowManyStepsToLeaveOutAndWhatTheyAdd) {
   EXPECT_THAT(at->subjects,
               testing::Contains(std::pair<std::string, std::string>{"part", "allocation"}));
   EXPECT_EQ(at->evidence.size(), 3U);
-  // What they lose is no fault of the usual step.
+
+  // The time that slow steps lose is no fault of the steady step.
   EXPECT_TRUE(std::none_of(findings.begin(), findings.end(),
                            [](Finding const& f) { return f.rule == "allocation-in-step"; }));
 }
@@ -101,12 +105,15 @@ TEST(WarmupInMeasurement, ScatteredLongStepsAreOutliers) {
   EXPECT_THAT(rules_about_steps(with_start({400, 100, 100, 100, 400}, 7)),
               ElementsAre("step-outliers"));
   EXPECT_THAT(rules_about_steps(with_start({100, 400}, 10)), ElementsAre("step-outliers"));
+
   // It does not settle: the third is longer again.
   EXPECT_THAT(rules_about_steps(with_start({200, 160, 400}, 20)), ElementsAre("step-outliers"));
+
   // Several at the beginning, and one later for another reason.
   std::vector<int64_t> both = with_start({400, 300}, 14);
   both[10] = 500;
   EXPECT_THAT(rules_about_steps(both), ElementsAre("step-outliers", "warmup-in-measurement"));
+
   for (Finding const& finding : findings_of(both)) {
     if (finding.rule != "step-outliers") continue;
     EXPECT_EQ(finding.evidence.size(), 1U);
@@ -118,11 +125,13 @@ TEST(StepOutliers, AreFarBeyondWhatStepsVaryByAnyway) {
   std::vector<int64_t> noisy = {5000};
   for (int i = 0; i < 40; ++i) noisy.push_back(i % 5 < 3 ? 100 : 180);
   EXPECT_TRUE(rules_about_steps(noisy).empty());
+
   noisy[20] = 430;  // the fence: 180 + 3 · (180 − 100) = 420
   noisy[30] = 410;
   auto const findings = findings_of(noisy);
   auto const at = std::find_if(findings.begin(), findings.end(),
                                [](Finding const& f) { return f.rule == "step-outliers"; });
+
   ASSERT_NE(at, findings.end());
   ASSERT_EQ(at->evidence.size(), 1U);
   EXPECT_EQ(at->evidence[0].when.length(), 430);

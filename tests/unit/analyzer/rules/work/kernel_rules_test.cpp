@@ -1,5 +1,4 @@
-// The rules about what a network's kernels do: which names have which role, and both sides of each
-// threshold.
+// Rules about the kernels of a network: the roles of names, and both sides of each threshold.
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -34,16 +33,17 @@ TEST(KernelRoles, SoftmaxOfAttentionIsNotTheLogarithmOfALoss) {
   EXPECT_TRUE(is_softmax(
       "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>"));
   EXPECT_TRUE(is_softmax("scaled_upper_triang_masked_softmax_warp_forward"));
+
   EXPECT_FALSE(is_softmax(
       "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true, false>"));
   EXPECT_FALSE(
       is_softmax("void at::native::cunn_SoftMaxForward<4, float, float, float, "
                  "at::native::LogSoftMaxForwardEpilogue>"));
   EXPECT_FALSE(is_softmax("triton_red_fused__log_softmax_nll_loss_forward_3"));
-  EXPECT_TRUE(is_softmax("softmax_warp_forward<"));  // cut off: it does not tell
+  EXPECT_TRUE(is_softmax("softmax_warp_forward<"));  // cut off: the name does not show which
 }
 
-TEST(KernelRoles, OnlyTensorCoreKernelsTellThatRowsAreMisaligned) {
+TEST(KernelRoles, OnlyTensorCoreKernelsShowThatRowsAreMisaligned) {
   EXPECT_TRUE(is_misaligned_product(kMisaligned));
   EXPECT_TRUE(is_misaligned_product("cutlass_80_tensorop_f16_s16816gemm_f16_64x64_32x6_tn_align2"));
   EXPECT_FALSE(
@@ -68,12 +68,13 @@ struct Op {
   char const* name;
   int64_t ns;
 };
-/// The same ops one after the other in every step of 1 ms; the rest of it nothing is launched.
+/// The same ops one after the other in every step of 1 ms; nothing is launched in its rest.
 Analysis steps_of(std::vector<Op> const& ops) {
   WorkRun run;
   for (int64_t step = 0; step < kSteps; ++step) {
     int64_t const begin = step * 1'000 * kUs;
     int64_t at = begin + 5 * kUs, host = begin;
+
     for (Op const& op : ops) {
       uint64_t const call = run.launch(host, 100);
       host += 100;
@@ -112,13 +113,16 @@ TEST(UnfusedAttention, SpeaksFromATenthOfTheOpsOn) {
 TEST(UnfusedAttention, NeedsProductsAroundTheSoftmaxInSeveralLayersAndNoFusedKernel) {
   std::vector<Op> ops = attention(200 * kUs, 400 * kUs);
   ASSERT_NE(finding_of(steps_of(ops), "unfused-attention"), nullptr);
+
   ops.push_back({"void pytorch_flash::flash_fwd_kernel<64>", 10 * kUs});
   EXPECT_EQ(finding_of(steps_of(ops), "unfused-attention"), nullptr);
-  // The softmax of a head that chooses a class: once a step.
+
+  // The softmax of a classification head runs once a step.
   EXPECT_EQ(
       finding_of(steps_of({{kProduct, 100 * kUs}, {kSoftmax, 200 * kUs}, {kProduct, 100 * kUs}}),
                  "unfused-attention"),
       nullptr);
+
   // Products elsewhere.
   std::vector<Op> apart(4, {kProduct, 50 * kUs});
   for (int i = 0; i < 8; ++i) apart.push_back({"rest", 10 * kUs});
@@ -135,7 +139,7 @@ TEST(MisalignedMatrices, SpeaksFromATenthOfTheOpsOn) {
   EXPECT_EQ(
       finding_of(steps_of({{kMisaligned, 80 * kUs}, {kProduct, 800 * kUs}}), "misaligned-matrices"),
       nullptr);
-  // All that a device does, which is next to nothing.
+  // It is all that a nearly idle device does.
   EXPECT_EQ(finding_of(steps_of({{kMisaligned, 90 * kUs}}), "misaligned-matrices"), nullptr);
 }
 
@@ -145,6 +149,7 @@ TEST(ElementwiseDominated, SpeaksFromHalfOfTheOpsOn) {
     ops.push_back({kProduct, 400 * kUs});
     return steps_of(ops);
   };
+
   EXPECT_NE(finding_of(with(101 * kUs), "elementwise-dominated"), nullptr);
   EXPECT_EQ(finding_of(with(99 * kUs), "elementwise-dominated"), nullptr);
   EXPECT_EQ(finding_of(steps_of({{kElementwise, 600 * kUs}, {kProduct, 200 * kUs}}),
@@ -152,8 +157,8 @@ TEST(ElementwiseDominated, SpeaksFromHalfOfTheOpsOn) {
             nullptr);
 }
 
-/// Steps of 10 ms of two ranks: `count` all-reduces, each so long, behind 1 ms of compute. Only the
-/// first `recorded` ranks of `expected` are there.
+/// Steps of 10 ms: `count` all-reduces of `each_ns` after 1 ms of compute. The run has only the
+/// first `recorded` of `expected` ranks.
 Analysis reduced(int64_t count, int64_t each_ns, uint64_t bytes, int32_t recorded,
                  uint32_t expected) {
   MadeRanks made(recorded);
@@ -162,6 +167,7 @@ Analysis reduced(int64_t count, int64_t each_ns, uint64_t bytes, int32_t recorde
       int64_t const begin = step * 10'000 * kUs;
       made.step(r, begin, begin + 10'000 * kUs, step);
       made.kernel(r, begin, begin + 1'000 * kUs, begin);
+
       for (int64_t i = 0; i < count; ++i) {
         model::CollectiveDetail detail = all_reduce_of(r, static_cast<int32_t>(expected),
                                                        static_cast<uint64_t>(step * count + i) + 1);
@@ -174,13 +180,13 @@ Analysis reduced(int64_t count, int64_t each_ns, uint64_t bytes, int32_t recorde
 }
 
 TEST(UnbucketedGradients, SpeaksFromFiftyShortAllReducesOfUnknownSizeOn) {
-  Finding const* finding = nullptr;
   Analysis const analysis = reduced(50, 20 * kUs, 0, 2, 2);
-  finding = finding_of(analysis, "unbucketed-gradients");
+  Finding const* const finding = finding_of(analysis, "unbucketed-gradients");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->severity, Severity::kWarning);
   EXPECT_EQ(metric_of(*finding, "collectives_per_step"), 50);
   EXPECT_EQ(metric_of(*finding, "at_most_ns_per_step"), 1'000 * kUs);
+
   EXPECT_EQ(finding_of(reduced(49, 20 * kUs, 0, 2, 2), "unbucketed-gradients"), nullptr);
   EXPECT_EQ(finding_of(reduced(60, 101 * kUs, 0, 2, 2), "unbucketed-gradients"), nullptr);
   EXPECT_EQ(finding_of(reduced(50, 20 * kUs, 4096, 2, 2), "unbucketed-gradients"), nullptr);
@@ -194,7 +200,7 @@ TEST(ApparentBandwidth, IsALowerBoundWhereRanksAreMissing) {
   EXPECT_NEAR(metric_of(*finding, "apparent_gbps"), 7.5, 1e-6);
   EXPECT_FALSE(finding->cost_ns_per_step.has_value());
   EXPECT_LT(finding, finding_of(analysis, "exposed-communication"));
-  // 10.5 GB/s are a link's; and with all ranks there waiting is known.
+  // 10.5 GB/s is the rate of a link. With all ranks recorded, waiting is known.
   EXPECT_EQ(finding_of(reduced(2, 2'000 * kUs, 14'000'000, 1, 4), "apparent-bandwidth"), nullptr);
   EXPECT_EQ(finding_of(reduced(2, 2'000 * kUs, 10'000'000, 4, 4), "apparent-bandwidth"), nullptr);
 }
@@ -232,6 +238,7 @@ TEST(IdleRules, SayNothingOfADeviceThatIsGivenCopiesAlone) {
       int64_t const begin = step * 1'000 * kUs;
       if (with_kernel) run.kernel(begin + 10 * kUs, 10 * kUs, run.launch(begin, kUs));
       run.range(begin + 20 * kUs, 800 * kUs, "bookkeeping");
+
       model::CopyDetail copy;
       copy.bytes = 1'000;
       run.copy(begin + 900 * kUs, 10 * kUs, run.launch(begin + 890 * kUs, kUs), "copy", copy);
@@ -239,6 +246,7 @@ TEST(IdleRules, SayNothingOfADeviceThatIsGivenCopiesAlone) {
     }
     return analyze(run.finish());
   };
+
   EXPECT_NE(finding_of(run_of(true), "host-bound-launches"), nullptr);
   EXPECT_EQ(finding_of(run_of(false), "host-bound-launches"), nullptr);
 }

@@ -1,5 +1,5 @@
-// The rules about launches, kernels and copies, on both sides of their thresholds, and which of two
-// speaks.
+// Rules about launches, kernels and copies on both sides of their thresholds, and which of two
+// overlapping rules reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,6 +39,7 @@ std::vector<Finding> launching_run(int64_t kernels, int64_t kernel_ns, int64_t b
   int64_t host = 0, device = 0;
   for (int64_t step = 0; step < kWorkSteps; ++step) {
     int64_t const begin = host;
+
     for (int64_t i = 0; i < kernels; ++i) {
       if (between_ns > 0) run.range(host, between_ns, "python");
       host += between_ns;
@@ -67,7 +68,8 @@ TEST(LaunchLatency, KernelsShorterThanTheirLaunchesWaitForThem) {
 TEST(LaunchLatency, LongWorkOfTheHostBetweenLaunchesIsHostBound) {
   EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 20 * kMicrosecond)),
             std::vector<std::string>{"host-bound-launches"});
-  // 8 µs of a framework and the call: 9 µs of waiting are what launching costs, 2 more are not.
+  // With 8 µs of a framework before the call, the 9 µs of waiting are the cost of launching; 2 µs
+  // more are not.
   EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 8 * kMicrosecond)),
             std::vector<std::string>{"launch-latency"});
   EXPECT_EQ(rules_of(launching_run(100, 2 * kMicrosecond, 10 * kMicrosecond)),
@@ -79,7 +81,8 @@ TEST(LaunchLatency, KernelsThatHideTheirLaunchesAreWell) {
 }
 
 TEST(LaunchLatency, LongKernelsThatComeLateAreNotTooShort) {
-  // The device waits as long for kernels just below and just at what counts as short.
+  // The device waits as long for kernels just below the limit of short kernels and for kernels at
+  // it.
   auto const run_of = [](int64_t kernel_ns) {
     return rules_of(launching_run(100, kernel_ns, 9 * kMicrosecond));
   };
@@ -87,7 +90,8 @@ TEST(LaunchLatency, LongKernelsThatComeLateAreNotTooShort) {
   EXPECT_EQ(run_of(kShortKernelNs), std::vector<std::string>{"host-bound-launches"});
 }
 
-/// A device with steps of this length; `add_gaps` gives each its idle times, from its begin on.
+/// Findings of a device with steps of `step_ns`; `add_gaps` adds the idle times of the step that
+/// begins at its argument.
 template <class AddGaps>
 std::vector<Finding> findings_in_steps(DeviceStats device, int64_t step_ns,
                                        AddGaps const& add_gaps) {
@@ -95,6 +99,7 @@ std::vector<Finding> findings_in_steps(DeviceStats device, int64_t step_ns,
   facts.integrity.score = 100;
   device.window = {0, kWorkSteps * step_ns};
   facts.devices.push_back(std::move(device));
+
   std::vector<IdleGap> gaps;
   for (int64_t i = 0; i < kWorkSteps; ++i) {
     StepStats step;
@@ -105,17 +110,19 @@ std::vector<Finding> findings_in_steps(DeviceStats device, int64_t step_ns,
     add_gaps(step.window.begin, gaps);
   }
   facts.gaps = IdleGaps(gaps);
+
   model::Run run;
   run.ranks.emplace_back();
   return find_all(run, facts);
 }
 
-/// Of each step of 1 ms gaps of 2 µs with this cause take `idle_ns`.
+/// Gaps of 2 µs with this cause take `idle_ns` of each step of 1 ms.
 std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns,
                                       std::optional<int64_t> kernel_median_ns) {
   constexpr int64_t kGapNs = 2 * kMicrosecond;
   DeviceStats device;
   device.launch.kernel_median_ns = kernel_median_ns;
+
   return findings_in_steps(
       device, 1'000 * kMicrosecond, [&](int64_t step, std::vector<IdleGap>& gaps) {
         for (int64_t gap = 0; gap * kGapNs < idle_ns; ++gap) {
@@ -168,14 +175,14 @@ TEST(OversubscribedHost, SpeaksOfThreadsThatWaitForCoresFromItsThresholdOn) {
             Severity::kCritical);
 }
 
-TEST(OversubscribedHost, TellsWaitingForACoreFromWakingUp) {
+TEST(OversubscribedHost, DistinguishesWaitingForACoreFromWakingUp) {
   EXPECT_TRUE(findings_of_late_begins("host:0", 50 * kMicrosecond, 6).empty());
   EXPECT_EQ(rules_of(findings_of_late_begins("host:0", 51 * kMicrosecond, 6)),
             std::vector<std::string>{"oversubscribed-host"});
   EXPECT_TRUE(findings_of_late_begins("GPU 0", 51 * kMicrosecond, 6).empty());
 }
 
-/// Steps of 1 ms on a device; of the measured ones this much is slow.
+/// A device with steps of 1 ms; the measured steps have these slow times.
 struct SlowRun {
   std::string device = "GPU 0";
   SlowTime slow;
@@ -193,6 +200,7 @@ std::vector<Finding> findings_of(SlowRun const& of) {
   device.name = of.device;
   device.window = {0, kWorkSteps * kStepNs};
   facts.devices.push_back(device);
+
   for (int64_t i = 0; i < kWorkSteps; ++i) {
     StepStats step;
     step.step = i;
@@ -207,8 +215,10 @@ std::vector<Finding> findings_of(SlowRun const& of) {
     }
     facts.steps.push_back(step);
   }
+
   facts.kernels = of.kernels;
   facts.waits = of.waits;
+
   model::Run run;
   run.ranks.emplace_back();
   return find_all(run, facts);
@@ -228,6 +238,7 @@ TEST(TensorCoresUnused, SpeaksFromItsThresholdOnGpusThatHaveThem) {
   SlowRun run{
       "Tesla V100-SXM2-32GB", {}, 0, {kernel_of("add", 9, {}, 0), kernel_of("sgemm", 5, false, 0)}};
   run.slow.simt_matrix_ns = 200 * kMicrosecond;
+
   std::vector<Finding> const findings = findings_of(run);
   ASSERT_EQ(rules_of(findings), std::vector<std::string>{"tensor-cores-unused"});
   EXPECT_EQ(findings[0].severity, Severity::kWarning);
@@ -235,11 +246,12 @@ TEST(TensorCoresUnused, SpeaksFromItsThresholdOnGpusThatHaveThem) {
   EXPECT_THAT(findings[0].subjects,
               testing::ElementsAre(std::pair<std::string, std::string>{"kernel", "sgemm"}));
   ASSERT_EQ(findings[0].evidence.size(), static_cast<size_t>(kWorkSteps - 1));
+
   run.slow.simt_matrix_ns -= 10;
   EXPECT_TRUE(findings_of(run).empty());
 }
 
-TEST(TensorCoresUnused, IsSilentWhereNothingSaysThatTheGpuHasThem) {
+TEST(TensorCoresUnused, IsSilentWhereTheGpuIsNotKnownToHaveThem) {
   SlowRun run{"Tesla P100-PCIE-16GB", {}, 0, {kernel_of("sgemm", 5, false, 0)}};
   run.slow.simt_matrix_ns = 900 * kMicrosecond;
   EXPECT_TRUE(findings_of(run).empty());
@@ -253,16 +265,19 @@ TEST(TensorCoresUnused, CostsWhatIsBeyondTheRateOfOtherKernelsOnTensorCores) {
               0,
               {kernel_of("sgemm", 1'000, false, 0), kernel_of("flash_fwd", 10, true, 0)}};
   run.slow.simt_matrix_ns = 400 * kMicrosecond;
+
   auto const cost = [&](double plain, double with) {
     run.kernels[0].flops_rate = plain;
     run.kernels[1].flops_rate = with;
     std::vector<Finding> const findings = findings_of(run);
     return findings.empty() ? 0 : *findings[0].cost_ns_per_step;
   };
+
   EXPECT_EQ(cost(1e12, 4e12), 300 * kMicrosecond);   // would take a quarter
   EXPECT_EQ(cost(1e12, 32e12), 350 * kMicrosecond);  // an eighth and no less
   EXPECT_EQ(cost(4e12, 3e12), 0);                    // are as fast as these
-  run.kernels[1].total_ns = 9;                       // too little to tell
+
+  run.kernels[1].total_ns = 9;  // too little time for a rate
   EXPECT_EQ(cost(1e12, 4e12), 200 * kMicrosecond);
 }
 
@@ -271,12 +286,14 @@ TEST(TensorCoresUnused, ComputeThatTakesLessIsWaitedForLess) {
   run.slow.simt_matrix_ns = 200 * kMicrosecond;
   run.compute_ns = 500 * kMicrosecond;
   run.exposed_late_ns = 50 * kMicrosecond;
+
   WaitStats by_compute, by_copy;
   by_compute.cause = WaitCause::kCompute;
   by_compute.exposed_ns = 80;
   by_copy.cause = WaitCause::kCopy;
   by_copy.exposed_ns = 20;
   run.waits = {by_compute, by_copy};
+
   // 100 of 500 µs of compute are lost, and four fifths of the waiting are for compute.
   EXPECT_EQ(findings_of(run).at(0).cost_ns_per_step, 108 * kMicrosecond);
 }
@@ -291,6 +308,7 @@ TEST(SmallGrids, SpeakFromTheirThresholdOn) {
   SlowRun run{"GPU 0", {}, 0, {kernel_of("long", 100, {}, 0.1), kernel_of("small", 50, {}, 0.9)}};
   run.slow.small_grid_ns = 150 * kMicrosecond;
   run.slow.small_grid_lost_ns = 100 * kMicrosecond;
+
   std::vector<Finding> const findings = findings_of(run);
   ASSERT_EQ(rules_of(findings), std::vector<std::string>{"small-grids"});
   EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kMicrosecond);
@@ -298,9 +316,11 @@ TEST(SmallGrids, SpeakFromTheirThresholdOn) {
                                        "small_grid_ns_per_step", 150.0 * kMicrosecond}));
   EXPECT_THAT(findings[0].subjects,
               testing::ElementsAre(std::pair<std::string, std::string>{"kernel", "small"}));
+
   run.slow.small_grid_lost_ns -= 1;
   EXPECT_TRUE(findings_of(run).empty());
-  // What would run side by side but for the default stream is not lost twice.
+
+  // Time that the default stream serializes does not count twice.
   run.slow.small_grid_lost_ns = 150 * kMicrosecond;
   run.slow.serialized_ns = 100 * kMicrosecond;
   EXPECT_EQ(rules_of(findings_of(run)), std::vector<std::string>{"serialized-streams"});
@@ -346,6 +366,7 @@ TEST(SlowTimeRules, ADeviceWithoutStepsIsJudgedByItsWholeWindow) {
   for (int64_t i = 0; i < 20; ++i)
     run.kernel(i * 100 * kMicrosecond, 100 * kMicrosecond, 0, "ampere_sgemm_128x64_nn", 7,
                grid_of(1'000));
+
   std::vector<Finding> const findings = analyze(run.finish()).findings;
   Finding const* const finding = find_rule(findings, "tensor-cores-unused");
   ASSERT_NE(finding, nullptr);

@@ -83,7 +83,7 @@ class WorkRun {
   uint64_t correlation_ = 0;
 };
 
-/// A kernel of so many blocks.
+/// A kernel of this many blocks.
 inline model::KernelDetail grid_of(uint32_t blocks) {
   model::KernelDetail detail;
   detail.grid_x = blocks;
