@@ -14,8 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/packed.h"
-#include "trace/import/formats/chrome/merged_events.h"
-#include "trace/import/formats/importers.h"
+#include "trace/import/formats/chrome/block_events.h"
 
 namespace stepscope::import {
 namespace {

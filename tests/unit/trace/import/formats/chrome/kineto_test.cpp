@@ -9,7 +9,7 @@
 
 #include "tests/support/packed.h"
 #include "trace/import/formats/chrome/chrome_importer.h"
-#include "trace/import/formats/chrome/merged_events.h"
+#include "trace/import/formats/chrome/kineto_arguments.h"
 #include "trace/import/formats/importers.h"
 
 namespace stepscope::import::kineto_tests {
