@@ -24,6 +24,7 @@ TEST(CommunicationNames, KernelsThatReachOtherRanksCommunicate) {
       {"hcom_broadcast__042_1_1", CollectiveOp::kBroadcast},
       {"nvshmemi_transfer_rma<1>(int)"},
       {"barrier_on_stream_kernel_threadgroup(int)", CollectiveOp::kBarrier},
+
       {"void vllm::cross_device_reduce_1stage<float, 8>(vllm::RankData*)",
        CollectiveOp::kAllReduce},
       {"_ZN4vllm27cross_device_reduce_2stageIfLi4EEEvPNS_8RankDataE", CollectiveOp::kAllReduce},
@@ -47,12 +48,14 @@ TEST(CommunicationNames, KernelsThatReachOtherRanksCommunicate) {
        "flashinfer::trtllm_moe_allreduce_fusion::moereduce_allreduce_fusion_kernel_oneshot_lamport<"
        "(flashinfer::trtllm_moe_allreduce_fusion::Pattern)1, __half>(int)",
        CollectiveOp::kAllReduce},
+
       {"userbuffers_fp16_sum_inplace_gpu_rr_ag(int, int)"},
       {"kuserbuffers_pushsend(int*)", CollectiveOp::kSend},
       {"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*)", CollectiveOp::kAllToAll},
       {"void deep_ep::internode_ll::combine<false, 10>(void*)", CollectiveOp::kAllToAll},
       {"void mori::moe::EpDispatchIntraNodeKernel<float>(int)", CollectiveOp::kAllToAll},
   };
+
   for (Kernel const& kernel : kKernels) {
     EXPECT_TRUE(is_communication_kernel(kernel.name)) << kernel.name;
     EXPECT_EQ(collective_of_kernel(kernel.name).op, kernel.op) << kernel.name;

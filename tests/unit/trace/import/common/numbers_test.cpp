@@ -70,11 +70,13 @@ TEST(NameNumbers, NumbersThatAreNoRanksTellNothing) {
   EXPECT_THAT(ranks_of({"host_1000.json", "host_1001.json"}), IsEmpty()) << "process ids";
   EXPECT_THAT(ranks_of({"1.json", "2.json"}), IsEmpty()) << "they may count from 1";
   EXPECT_THAT(ranks_of({"1.json", "2.json"}, 4), ElementsAre(1, 2)) << "not in a job of four";
+
   EXPECT_THAT(ranks_of({"1700000000000.json", "1700000000001.json"}), IsEmpty());
   EXPECT_THAT(ranks_of({"before.json", "after.json"}), IsEmpty());
   EXPECT_THAT(ranks_of({"a_0.json", "b_0.json"}), IsEmpty());
   EXPECT_THAT(ranks_of({"step_0.json", "step_10.json"}), IsEmpty());
   EXPECT_THAT(ranks_of({"rank99999999.json", "rank1.json"}), IsEmpty());
+
   EXPECT_THAT(ranks_of({"node.json", "node.json"}), IsEmpty()) << "two processes of a file";
   EXPECT_THAT(ranks_of({"0.json"}), IsEmpty());
 }
@@ -85,10 +87,12 @@ TEST(NameNumbers, PlacesInAParallelJobCountTensorFirst) {
   EXPECT_THAT(ranks_of({"dp_rank_0_tp_rank_0.json", "dp_rank_0_tp_rank_1.json",
                         "dp_rank_1_tp_rank_0.json", "dp_rank_1_tp_rank_1.json"}),
               ElementsAre(0, 1, 2, 3));
+
   // The tensor parts of all are different: they count through the job.
   EXPECT_THAT(ranks_of({"1.5-TP-0-DP-0.trace.json", "1.5-TP-1-DP-0.trace.json",
                         "1.5-TP-2-DP-1.trace.json"}),
               ElementsAre(0, 1, 2));
+
   EXPECT_THAT(ranks_of({"a-dp-3.json", "a-dp-1.json"}), ElementsAre(3, 1));
   EXPECT_THAT(ranks_of({"a-tp8.json", "b-tp8.json"}), IsEmpty());
   EXPECT_THAT(ranks_of({"a-tp0.json", "b.json"}), IsEmpty());
@@ -109,10 +113,12 @@ TEST(NameNumbers, DevicesOfNodesCountNodeByNode) {
       ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(ranks_of({"node_0/local_rank_1.json", "node_1/local_rank_0.json"}),
               ElementsAre(1, 2));
+
   EXPECT_THAT(ranks_of({"ip-10-7_gpu0.json", "ip-10-7_gpu1.json", "ip-10-9_gpu0.json"}),
               ElementsAre(0, 1, 2));
   EXPECT_THAT(ranks_of({"node12_0.json", "node12_1.json", "node13_2.json", "node13_3.json"}),
               ElementsAre(0, 1, 2, 3));
+
   // Each host of a job of 16 on two has 8.
   EXPECT_THAT(ranks_of({"node0_gpu0.json", "node0_gpu1.json", "node1_gpu0.json"}, 16),
               ElementsAre(0, 1, 8));
@@ -131,21 +137,27 @@ FoldersAre folders(std::vector<std::string> const& names) { return meaning_of_fo
 
 TEST(NameNumbers, FoldersOfRanksAndOfCapturesAreToldApart) {
   using enum FoldersAre;
+
   for (char const* const word :
        {"rank", "rank_", "gpu", "GPU", "device_", "worker_", "node_", "local_rank_", "npu-", "tp"})
     EXPECT_EQ(folders({fmt::format("{}0", word), fmt::format("{}1", word)}), kRanks) << word;
+
   EXPECT_EQ(folders({"rank0_ascend_pt", "rank1_ascend_pt"}), kRanks);
   EXPECT_EQ(folders({"h_100_20240101120000123_ascend_pt", "h_101_20240101120000125_ascend_pt"}),
             kRanks);
   EXPECT_EQ(folders({"node0_gpu0", "node0_gpu1", "node1_gpu0"}), kRanks);
   EXPECT_EQ(folders({"rank0_hosta", "rank1_hostb"}), kRanks);
+
   for (char const* const word :
        {"iteration_", "step", "epoch", "window_", "run", "cycle_", "profile_"})
     EXPECT_EQ(folders({fmt::format("{}10", word), fmt::format("{}20", word)}), kCaptures) << word;
+
   EXPECT_EQ(folders({"20240101_120000", "20240102_120000"}), kCaptures);
   EXPECT_EQ(folders({"rank0_step10", "rank0_step20"}), kCaptures);
+
   EXPECT_EQ(folders({"0", "1", "10", "2"}), kMaybeRanks);
   EXPECT_EQ(folders({"0", "100", "200"}), kCaptures);
+
   EXPECT_EQ(folders({"before", "after"}), kOthers);
 }
 

@@ -33,6 +33,7 @@ TEST(RankInGroup, OfALongListFollowsFromWhatIsSaidBeside) {
   EXPECT_EQ(rank_in_group(161, 256, strided), 40);
   EXPECT_EQ(rank_in_group(160, 256, strided), -1);
   EXPECT_EQ(rank_in_group(257, 256, strided), -1) << "behind the last";
+
   EXPECT_EQ(rank_in_group(12, 16, {"[0, 2, ..., 14]", {}, {}, 8}), 6);
   EXPECT_EQ(rank_in_group(14, 16, {"[0, 2, ..., 14]", {}, {}, 8}), 7);
   EXPECT_EQ(rank_in_group(12, 16, {"[0, 2, ..., 15]", {}, {}, 8}), -1)
@@ -79,6 +80,7 @@ class TwoRecordings : public ::testing::Test {
                     "Group size": {}, "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "{}", "Seq": {}}}}})json",
           i > 1 ? "," : "", rank, kEpochNs / 1000 + i * 10'000, rank, ranks,
           ranks_text(all_ranks(ranks)), i);
+
     std::ofstream(folder_ / fmt::format("rank-{}.json", rank)) << fmt::format(
         R"json({{"schemaVersion": 1, "distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": {}}},
                         "traceEvents": [{}]}})json",
@@ -99,7 +101,7 @@ class TwoRecordings : public ::testing::Test {
     for (int rank = 0; rank < ranks; ++rank) all.push_back(rank);
     return all;
   }
-  /// Of each collective, how many take part.
+  /// How many ranks take part in each collective.
   [[nodiscard]] std::vector<size_t> participants() const {
     auto const run = open_run(folder_.string());
     if (!run) ADD_FAILURE() << run.error().message;

@@ -17,13 +17,17 @@ TEST(RankFromName, TheRankMayBeInTheFilesName) {
   EXPECT_EQ(rank_of_name("trace_8_RANK_1.json"), 1);
   EXPECT_EQ(rank_of_name("trace_rank-07_step-100.json"), 7);
   EXPECT_EQ(rank_of_name("1769071195.66-TP-10.trace.json.gz"), 10);
+
   EXPECT_EQ(rank_of_name("resnet50-workers4.json"), std::nullopt);  // with 4 loaders
   EXPECT_EQ(rank_of_name("llama-tp8.json"), std::nullopt);          // of 8
+
   EXPECT_EQ(rank_of_name("frank.json"), std::nullopt);
   EXPECT_EQ(rank_of_name("rank99999999999.json"), std::nullopt);
+
   EXPECT_EQ(rank_of_name("local_rank_1.json"), std::nullopt);  // of its host
   EXPECT_EQ(rank_of_name("tp_rank_1.json"), std::nullopt);     // of a part of the job
   EXPECT_EQ(rank_of_name("dp_rank_0_global_rank_5.json"), 5);
+
   for (char const* const name :
        {"profile.rank.4.json", "trace rank 4.json", "trace (rank 4).json", "trace[rank4].json",
         "run-RANK=4.json", "1769071195.66-TP-4-DECODE.trace.json.gz"})

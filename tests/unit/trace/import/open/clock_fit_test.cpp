@@ -74,6 +74,7 @@ TEST(ClockFit, FindsOffsetsOfSecondsToWithinTheScatterOfTheEnds) {
   EXPECT_LT(cluster.worst_error(found), 2000);
   EXPECT_EQ(found[0].offset_ns, 0) << "the first stays as it is";
   EXPECT_TRUE(found[1].drift.is_none()) << "there is none";
+
   auto const rest = residuals(found, cluster.ends());
   ASSERT_TRUE(rest);
   EXPECT_LT(rest->p95_ns, 4000);
@@ -136,18 +137,20 @@ TEST(ClockFit, EachGroupThatCollectivesTieTogetherIsFittedForItself) {
     cluster.meet({0, 1}, 1'000'000, 2000);
     cluster.meet({2, 3}, 1'000'000, 2000);
   }
+
   auto const found = cluster.fit();
   EXPECT_LT(cluster.worst_error(found), 8000);
   EXPECT_EQ(found[0].group, 0U);
   EXPECT_EQ(found[1].group, 0U);
   EXPECT_EQ(found[2].group, 1U);
   EXPECT_EQ(found[3].group, 1U);
+
   auto const left = residuals(found, cluster.ends());
   ASSERT_TRUE(left);
   EXPECT_LE(left->p95_ns, 2000);
 }
 
-/// The fit as it is said: every number from sorted lists, one clock after the other.
+/// The fit by its definition: every number from sorted lists, one clock after the other.
 class NaiveFit {
  public:
   NaiveFit(uint32_t clocks, std::vector<CollectiveEnd> const& ends) : found_(clocks) {
@@ -157,7 +160,7 @@ class NaiveFit {
       std::vector<CollectiveEnd> const& of = numbered.second;
       if (std::any_of(of.begin(), of.end(),
                       [&](auto const& end) { return end.clock != of.front().clock; }))
-        meetings_.push_back(of);
+        joins_.push_back(of);
     }
   }
   std::vector<ClockCorrection> fit() {
@@ -166,13 +169,16 @@ class NaiveFit {
       if (ties_of(reference, true).empty() || found_[reference].is_fitted) continue;
       found_[reference].is_fitted = true;
       found_[reference].group = group;
+
       std::set<uint32_t> tied;
       while (tie([&](uint32_t clock) { return !found_[clock].is_fitted; }, group, tied)) {
       }
       for (int i = 0; i < 2; ++i)
         tie([&](uint32_t clock) { return tied.contains(clock); }, group, tied);
+
       ++group;
     }
+
     return found_;
   }
 
@@ -188,23 +194,27 @@ class NaiveFit {
   static Value lower_median(std::vector<Value> const& values) {
     return sorted_at(values, (values.size() - 1) / 2);
   }
+  /// 0 where no clock of the collective is fitted.
+  static int64_t middle_of_truths(std::vector<int64_t> truths) {
+    if (truths.empty()) return 0;
+    std::sort(truths.begin(), truths.end());
+    size_t const half = truths.size() / 2;
+    return truths.size() % 2 == 1 ? truths[half] : std::midpoint(truths[half - 1], truths[half]);
+  }
   /// `any`: whatever the truth is.
   [[nodiscard]] Ties ties_of(uint32_t clock, bool any) const {
     Ties ties;
-    for (auto const& meeting : meetings_) {
+    for (auto const& join : joins_) {
       std::vector<int64_t> truths;
-      for (CollectiveEnd const& end : meeting)
+      for (CollectiveEnd const& end : join)
         if (found_[end.clock].is_fitted) truths.push_back(found_[end.clock](end.end_ns));
       if (truths.empty() && !any) continue;
-      std::sort(truths.begin(), truths.end());
-      size_t const half = truths.size() / 2;
-      int64_t const truth = truths.empty() ? 0
-                            : truths.size() % 2 == 1
-                                ? truths[half]
-                                : std::midpoint(truths[half - 1], truths[half]);
-      for (CollectiveEnd const& end : meeting)
+
+      int64_t const truth = middle_of_truths(std::move(truths));
+      for (CollectiveEnd const& end : join)
         if (end.clock == clock) ties.emplace_back(end.end_ns, truth - end.end_ns);
     }
+
     std::stable_sort(ties.begin(), ties.end(),
                      [](auto const& a, auto const& b) { return a.first < b.first; });
     return ties;
@@ -213,21 +223,25 @@ class NaiveFit {
   bool tie(IsWanted is_wanted, uint32_t group, std::set<uint32_t>& tied) {
     std::vector<ClockCorrection> next = found_;
     bool any = false;
+
     for (uint32_t clock = 0; clock < found_.size(); ++clock) {
       if (!is_wanted(clock)) continue;
       Ties const ties = ties_of(clock, false);
       if (ties.empty()) continue;
+
       next[clock] = fit_one(ties);
       next[clock].group = group;
       tied.insert(clock);
       any = true;
     }
+
     found_ = next;
     return any;
   }
   static ClockCorrection fit_one(Ties const& ties) {
     auto const from = ties[ties.size() / 2];
     ClockCorrection result{.drift = {.pivot_ns = from.first}, .is_fitted = true};
+
     std::vector<std::pair<double, double>> points;
     size_t const parts = std::min<size_t>(32, ties.size());
     for (size_t part = 0; part < parts; ++part) {
@@ -238,15 +252,18 @@ class NaiveFit {
       }
       points.emplace_back(lower_median(at), lower_median(ahead));
     }
+
     std::vector<double> slopes;
     for (size_t i = 0; i < points.size(); ++i)
       for (size_t j = i + 1; j < points.size(); ++j)
         if (points[j].first > points[i].first)
           slopes.push_back((points[j].second - points[i].second) /
                            (points[j].first - points[i].first));
+
     double const slope = slopes.empty() ? 0 : lower_median(slopes);
     if (parts >= 4 && std::fabs(slope) <= model::ClockDrift::kMostRate && is_sure(slope, ties))
       result.drift.rate = slope;
+
     std::vector<int64_t> offsets;
     for (auto const& [at, ahead] : ties) offsets.push_back(at + ahead - result.drift.corrected(at));
     result.offset_ns = lower_median(offsets);
@@ -258,8 +275,10 @@ class NaiveFit {
     for (auto const& [at, ahead] : ties)
       around.push_back(static_cast<double>(ahead - from.second) -
                        slope * static_cast<double>(at - from.first));
+
     double const middle = lower_median(around);
     for (double& each : around) each = std::fabs(each - middle);
+
     auto const count = static_cast<double>(ties.size());
     double const scatter = sorted_at(around, around.size() * 3 / 4) * (1 + 4 / count);
     double const effect =
@@ -268,7 +287,7 @@ class NaiveFit {
   }
 
   std::vector<ClockCorrection> found_;
-  std::vector<std::vector<CollectiveEnd>> meetings_;
+  std::vector<std::vector<CollectiveEnd>> joins_;
 };
 
 TEST(ClockFit, AgreesWithATwinThatSortsEverything) {
@@ -278,18 +297,22 @@ TEST(ClockFit, AgreesWithATwinThatSortsEverything) {
     for (uint32_t i = 0; i < 2 + seed % 9; ++i)
       clocks.push_back({static_cast<int64_t>(random() % 10'000'000),
                         seed % 3 == 0 ? 0 : static_cast<double>(random() % 100) * 1e-6});
+
     Cluster cluster(clocks, seed);
     for (uint32_t i = 0; i < 20 + seed * 10; ++i) {
-      // Several ends of one clock, some of them out of order, some alike; some clocks meet nobody.
+      // Several ends of one clock, some of them out of order, some alike; some clocks share no
+      // collective.
       std::vector<uint32_t> participants;
       for (uint32_t clock = 0; clock < clocks.size(); ++clock)
         for (uint32_t times = random() % 4; times > 0; --times) participants.push_back(clock);
       cluster.meet(participants, 1000 * static_cast<int64_t>(random() % 100),
                    seed % 2 == 0 ? 3 : 5000);
     }
+
     auto const count = static_cast<uint32_t>(clocks.size());
     std::vector<ClockCorrection> const found = cluster.fit(),
                                        expected = NaiveFit(count, cluster.ends()).fit();
+
     for (uint32_t clock = 0; clock < count; ++clock) {
       EXPECT_EQ(
           std::tuple(found[clock].offset_ns, found[clock].drift.rate, found[clock].drift.pivot_ns),

@@ -35,7 +35,7 @@ class DeviceCollectives : public ::testing::Test {
     EXPECT_TRUE(sources) << sources.error().message;
     return std::move(sources->front());
   }
-  /// Of the file as it is read whole.
+  /// Compares the collectives of the file with those of the trace that is read whole.
   void expect_as_in_memory(int number, size_t devices) const {
     TraceSource const file = open(number);
     auto whole = file.copy();
@@ -57,6 +57,7 @@ class DeviceCollectives : public ::testing::Test {
           EventKind::kCollective, start, 10 + start % 7, model::StringId{0}, 0,
           CollectiveDetail{.bytes = 64, .communicator = 5, .sequence = first_number++, .rank = 1});
     }
+
     ASSERT_TRUE(writer.write_events(track, batch));
   }
   static file::TraceWriter begin(std::string const& path, int32_t devices) {
@@ -108,18 +109,22 @@ TEST_F(DeviceCollectives, ADamagedBlockHasNone) {
     add(writer, model::TrackId{1}, {3500}, 5);
     ASSERT_TRUE(writer.finish());
   }
+
   uint64_t middle = 0;
   {
     TraceSource const source = open(0);
     for (file::IndexEntry const& block : source.file()->blocks())
       if (block.header.min_start == 3000) middle = block.offset + file::kBlockHeaderSize + 5;
   }
+
   ASSERT_GT(middle, 0U);
+
   {
     std::fstream bytes(path(0), std::ios::in | std::ios::out | std::ios::binary);
     bytes.seekp(static_cast<std::streamoff>(middle));
     bytes.put('\x55');
   }
+
   expect_as_in_memory(0, 1);
   auto const left = read_collectives(open(0));
   ASSERT_TRUE(left);
@@ -131,12 +136,14 @@ TEST_F(DeviceCollectives, OfALibraryWhoseCallsAreKnownAreMerged) {
   auto const thread = builder.add_track({model::TrackKind::kThread, "", 1});
   auto const stream = builder.add_track({model::TrackKind::kStream, "", 7, 0});
   auto const name = builder.intern("ncclDevKernel_AllReduce");
+
   builder.events(thread).add(EventKind::kLaunch, 100, 10, name, 3);
   builder.events(thread).add(
       EventKind::kCollectiveCall, 111, 1, name, 0,
       CollectiveDetail{
           .bytes = 64, .communicator = 5, .sequence = 9, .op = model::CollectiveOp::kAllReduce});
   builder.events(stream).add(EventKind::kKernel, 200, 50, name, 3, model::KernelDetail{});
+
   ASSERT_TRUE(file::write_trace(std::move(builder).finish(), path(0)));
   expect_as_in_memory(0, 1);
 }
@@ -151,7 +158,7 @@ TEST_F(DeviceCollectives, WithoutAnyNothingIsRead) {
 }
 
 /// A run of several hosts, of files or in memory.
-RunSources made_run(std::vector<TraceSource> sources) {
+RunSources run_of_sources(std::vector<TraceSource> sources) {
   RunSources run;
   for (TraceSource& source : sources) run.ranks.push_back({std::move(source), 0, "rank"});
   return run;
@@ -162,10 +169,12 @@ TEST_F(DeviceCollectives, SetTheSameClocksFromFilesAsFromMemory) {
   std::mt19937 random(9);
   for (int rank = 0; rank < 4; ++rank) {
     model::TraceBuilder builder;
+
     builder.info().host = "host " + std::to_string(rank / 2);
     builder.info().rank = rank;
     builder.info().origin_epoch_ns = 1'700'000'000'000'000'000 + rank * 500;
     auto const stream = builder.add_track({model::TrackKind::kStream, "", 7, 0});
+
     for (uint64_t i = 0; i < 500; ++i) {
       auto const truth =
           static_cast<int64_t>(i) * 10'000'000 + static_cast<int64_t>(random() % 3000);
@@ -175,19 +184,24 @@ TEST_F(DeviceCollectives, SetTheSameClocksFromFilesAsFromMemory) {
           EventKind::kCollective, at, 1000, builder.intern("x"), 0,
           CollectiveDetail{.bytes = 64, .communicator = 5 + i % 2, .sequence = i % 2 * i});
     }
+
     ASSERT_TRUE(file::write_trace(std::move(builder).finish(), path(rank)));
     files.push_back(open(rank));
     auto whole = files.back().copy();
     ASSERT_TRUE(whole);
     in_memory.emplace_back(std::move(*whole));
   }
-  RunSources found = made_run(std::move(files)), expected = made_run(std::move(in_memory));
+
+  RunSources found = run_of_sources(std::move(files)),
+             expected = run_of_sources(std::move(in_memory));
   align_clocks(found);
   align_clocks(expected);
+
   EXPECT_EQ(found.clock.method, "collective ends");
   EXPECT_EQ(found.clock.collectives, 500U);
   EXPECT_EQ(found.clock.residual_median_ns, expected.clock.residual_median_ns);
   EXPECT_EQ(found.clock.residual_p95_ns, expected.clock.residual_p95_ns);
+
   for (size_t r = 0; r < 4; ++r) {
     EXPECT_EQ(found.ranks[r].offset_ns, expected.ranks[r].offset_ns) << r;
     EXPECT_EQ(found.ranks[r].drift, expected.ranks[r].drift) << r;

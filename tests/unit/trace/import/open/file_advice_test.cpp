@@ -22,19 +22,21 @@ struct OtherFile {
   std::string name, content, says;
 };
 
-std::vector<OtherFile> other_files() {
+std::vector<OtherFile> binary_files() {
   std::string tar(512, '\0');
   tar.replace(257, 5, "ustar");
   std::string utf16 = "\xFF\xFE";
   for (char const c : "{\"traceEvents\":["s) utf16 += std::string{c, '\0'};
   std::string utf32 = "\xFF\xFE\0\0"s;
   for (char const c : "{\"traceEvents\":["s) utf32 += std::string{c, '\0', '\0', '\0'};
+
   std::string core =
       "\x7F"
       "ELF\2\1\1"s +
       std::string(9, '\0') + "\4"s + std::string(40, '\0');
   std::string const tensors =
       "\x40\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[0,2]}}"s;
+
   return {
       {"t.json.bz2", "BZh91AY&SY"s, "bunzip2 t.json.bz2"},
       {"t.json.xz", "\xFD\x37zXZ\0\0"s, "unxz t.json.xz"},
@@ -49,39 +51,49 @@ std::vector<OtherFile> other_files() {
       {"zeros.json", std::string(4096, '\0'), "nothing but zeros"},
       {"core.17", core, "core dump"},
       {"model.bin", tensors, "safetensors"},
-      {"warnings.json", "[W1126 03:01:02.345 socket.cpp:697] [c10d] cannot connect\n", "is a log"},
-      {"train.json", "[rank0]:[W1126 03:01:02 ProcessGroupNCCL.cpp:1496] Warning\n", "is a log"},
-      {"lines.json", "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":2,\"pid\":1,\"tid\":1}\n",
-       "jq -s"},
-      {"rank-1.json", "version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git lfs pull"},
       {"k.ncu-rep", "NVR\0zzz"s, "Nsight Compute"},
       {"r.nsys-rep", "zzzz", "nsys export --type sqlite"},
-      {"page.json", "\n<!DOCTYPE html><html>Log in</html>", "web page"},
-      {"k.csv", "\"Kind\",\"Agent_Id\",\"Queue_Id\"\n", "rocprofv3 wrote"},
-      {"s.csv", "Time (%),Total Time (ns),Instances\n", "nsys stats wrote"},
-      {"o.csv", "Device_id,Op Name,OP Type\n", "msprof wrote"},
       {"prog",
        "\x7F"
        "ELF\2\1\1"s,
        "stepscope record -- PROGRAM"},
       {"t.parquet", "PAR1zzzz", "Parquet"},
       {"shot.png", "\x89PNG\r\n\x1A\n"s, "picture"},
+      {"events.out.tfevents.1", "zzz", "TensorBoard"},
+  };
+}
+
+std::vector<OtherFile> text_files() {
+  return {
+      {"warnings.json", "[W1126 03:01:02.345 socket.cpp:697] [c10d] cannot connect\n", "is a log"},
+      {"train.json", "[rank0]:[W1126 03:01:02 ProcessGroupNCCL.cpp:1496] Warning\n", "is a log"},
+      {"lines.json", "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":2,\"pid\":1,\"tid\":1}\n",
+       "jq -s"},
+      {"rank-1.json", "version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git lfs pull"},
+      {"page.json", "\n<!DOCTYPE html><html>Log in</html>", "web page"},
+      {"k.csv", "\"Kind\",\"Agent_Id\",\"Queue_Id\"\n", "rocprofv3 wrote"},
+      {"s.csv", "Time (%),Total Time (ns),Instances\n", "nsys stats wrote"},
+      {"o.csv", "Device_id,Op Name,OP Type\n", "msprof wrote"},
       {"open.json", "[", "holds no events"},
       {"empty.json", " {} \n", "holds no events"},
       {"results.json", "{\"rocprofiler-sdk-tool\": [{}]}", "--output-format pftrace"},
       {"analysis.json", "{\"schema\":1,\"run\":{},\"findings\":[]}", "Stepscope wrote"},
-      {"events.out.tfevents.1", "zzz", "TensorBoard"},
       {"config.json", "{\"learning_rate\": 1}", "no events of a trace"},
   };
 }
 
 TEST(FileAdvice, EachKindOfFileIsCalledWhatItIs) {
   TemporaryFolder const folder;
-  for (OtherFile const& file : other_files()) {
+  std::vector<OtherFile> files = binary_files();
+  for (OtherFile& file : text_files()) files.push_back(std::move(file));
+
+  for (OtherFile const& file : files) {
     SCOPED_TRACE(file.name);
     std::ofstream(folder.file(file.name), std::ios::binary) << file.content;
+
     auto const run = open_run(folder.file(file.name));
     ASSERT_FALSE(run);
+
     EXPECT_THAT(run.error().message, HasSubstr(file.name + ": "));
     EXPECT_THAT(run.error().message, HasSubstr(file.says));
     EXPECT_THAT(run.error().message, Not(HasSubstr("no known trace format")));

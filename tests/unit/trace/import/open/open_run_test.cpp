@@ -45,14 +45,17 @@ class OpenRun : public ::testing::Test {
     auto const by_clock = [&](int64_t truth) {
       return truth + ahead_ns + std::llround(fast * static_cast<double>(truth));
     };
+
     model::TraceBuilder builder;
     builder.info().rank = rank;
     builder.info().world_size = 3;
     builder.info().host = host;
     builder.info().origin_epoch_ns = kEpoch + by_clock(kBegin);
+
     auto const at = [&](int64_t truth) { return by_clock(truth) - by_clock(kBegin); };
     model::TrackId const stream = builder.add_track(
         {model::TrackKind::kStream, "7", 7, 0, model::StreamKind::kCommunication, 0});
+
     for (uint64_t i = 1; i <= 40; ++i) {
       auto const end = static_cast<int64_t>(i) * 25'000'000 + late_ns;
       int64_t const begin = end - 100'000 * (1 + (rank + static_cast<int32_t>(i)) % 3);
@@ -65,6 +68,7 @@ class OpenRun : public ::testing::Test {
                                                          .participants = 3,
                                                          .rank = rank});
     }
+
     ASSERT_TRUE(file::write_trace(std::move(builder).finish(),
                                   (folder_ / fmt::format("rank-{}.stepscope", rank)).string()));
   }
@@ -90,10 +94,12 @@ TEST_F(OpenRun, AFolderBecomesOneRunInRankOrderOnOneTimeAxis) {
   write("a.stepscope", 1, 2'000);
   auto const run = open_run(folder_.string() + "/");
   ASSERT_TRUE(run) << run.error().message;
+
   ASSERT_EQ(run->ranks.size(), 2U);
   EXPECT_EQ(run->ranks[0].trace.info().rank, 0);
   EXPECT_EQ(run->ranks[0].offset_ns, 3'000);
   EXPECT_EQ(run->ranks[1].offset_ns, 0);
+
   EXPECT_EQ(run->clock.method, "epoch");
   EXPECT_EQ(run->name, folder_.filename().string());
 }
@@ -108,6 +114,7 @@ TEST_F(OpenRun, TracesThatWouldFillTheMemoryArePackedAndHoldTheSame) {
           i, rank);
     out << R"json({"ph": "i", "name": "end", "pid": 1, "tid": 1, "ts": 6000, "s": "t"}]})json";
   }
+
   std::vector<std::string> const paths = {folder_.string()};
   auto const in_memory = [&](MemoryLimit limit) {
     auto const sources = open_sources(paths, limit);
@@ -115,6 +122,7 @@ TEST_F(OpenRun, TracesThatWouldFillTheMemoryArePackedAndHoldTheSame) {
     return std::count_if(sources->ranks.begin(), sources->ranks.end(),
                          [](RankSource const& rank) { return rank.source.is_in_memory(); });
   };
+
   EXPECT_EQ(in_memory({}), 3);
   EXPECT_EQ(in_memory({.files = 3, .events = 0}), 3);
   EXPECT_EQ(in_memory({.files = 2, .events = 153}), 3);
@@ -124,11 +132,13 @@ TEST_F(OpenRun, TracesThatWouldFillTheMemoryArePackedAndHoldTheSame) {
   auto const packed = load_run(std::move(*open_sources(paths, {0, 0})));
   ASSERT_TRUE(plain && packed);
   EXPECT_EQ(packed->notes, plain->notes);
+
   for (size_t r = 0; r < 3; ++r) {
     model::Trace const &a = plain->ranks[r].trace, &b = packed->ranks[r].trace;
     EXPECT_EQ(b.info().rank, a.info().rank);
     EXPECT_EQ(packed->ranks[r].offset_ns, plain->ranks[r].offset_ns);
     ASSERT_EQ(b.event_count(), a.event_count());
+
     for (uint32_t row = 0; row < a.event_count(); ++row) {
       EXPECT_EQ(b.start(row), a.start(row));
       EXPECT_EQ(b.end(row), a.end(row));
@@ -162,6 +172,7 @@ TEST_F(OpenRun, WhatIsDamagedIsToldThoughNobodyKnowsWhatItWas) {
       R"json({"traceEvents": [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})json";
   std::string hello;
   for (int i = 0; i < 100; ++i) hello += "hello";
+
   std::vector<std::pair<std::string, std::string>> const damaged = {
       {"cut.json.gz", support::packed_by_gzip(trace).substr(0, 12)},
       {"cut.json.zst", support::packed_by_zstd(trace).substr(0, 9)},
@@ -176,18 +187,22 @@ TEST_F(OpenRun, WhatIsDamagedIsToldThoughNobodyKnowsWhatItWas) {
       {"rank-7.json", "{\"step\": 1, \"los"},
       {"trace.json", std::string(1000, '\0')},
       {"begin.json", R"json({"traceNa)json"}};
+
   for (auto const& [name, bytes] : damaged)
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
+
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run->ranks.size(), 1U);
   EXPECT_EQ(run->notes.size(), damaged.size());
+
   for (auto const& [name, bytes] : damaged)
     EXPECT_THAT(run->notes, Contains(HasSubstr("/" + name + ": ")));
 }
 
 TEST_F(OpenRun, IntactFilesOfOtherKindsAreLeftOutSilently) {
   write("a.stepscope", 0, 1);
+
   std::vector<std::pair<std::string, std::string>> const others = {
       {"config.json", "{\"lr\": [0.1, {}], \"name\": \"}\"}\n"},
       {"settings.json.gz", support::packed_by_gzip("{\"a\": 1}")},
@@ -202,6 +217,7 @@ TEST_F(OpenRun, IntactFilesOfOtherKindsAreLeftOutSilently) {
       {"page.pb", "\x0A\x03\x61\x62\x63"},
       {"truth.json", "{\"schema\": 1, \"steps\": ["},
       {"weights.pkl", "\x80\x04K\x01."}};
+
   for (auto const& [name, bytes] : others) std::ofstream(folder_ / name, std::ios::binary) << bytes;
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run) << run.error().message;
@@ -226,15 +242,20 @@ TEST_F(OpenRun, TwoWindowsOfOneRankAreToldButNotADumpOfItsCollectives) {
   auto entry = support::flight_entry(0, "all_reduce", 1, 1'700'000'000'000'000'000);
   entry["duration_ms"] = 2.5;
   entry["time_discovered_started_ns"] = 1'700'000'000'090'000'000;
+
   std::ofstream(folder_ / "a.json") << kineto;
   std::ofstream(folder_ / "nccl_trace_rank_0") << support::flight_dump({entry}, "[0]").dump();
+
   auto const notes = [&] {
     auto const run = open_run(folder_.string());
     return run ? run->notes : std::vector<std::string>{run.error().message};
   };
+
   EXPECT_THAT(notes(), Not(Contains(HasSubstr("both say"))));
+
   std::ofstream(folder_ / "b.json") << kineto;
   EXPECT_THAT(notes(), Contains(HasSubstr("both say that they are rank 0")).Times(1));
+
   for (char const* const name : {"c.json", "d.json", "e.json"})
     std::ofstream(folder_ / name) << kineto;
   EXPECT_THAT(notes(),
@@ -266,13 +287,16 @@ TEST_F(OpenRun, TracesThatDoNotSayTheirRankTakeThoseThatAreFree) {
       << R"json({"traceEvents": [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})json";
   write("b.stepscope", 0, 7);
   write("c.stepscope", -1, 9);
+
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run);
   ASSERT_EQ(run->ranks.size(), 3U);
+
   for (int32_t rank = 0; rank < 3; ++rank)
     EXPECT_EQ(run->ranks[static_cast<size_t>(rank)].trace.info().rank, rank);
   EXPECT_NE(run->ranks[1].file.find("a.json"), std::string::npos);
   EXPECT_NE(run->ranks[2].file.find("c.stepscope"), std::string::npos);
+
   EXPECT_EQ(run->notes.size(), 3U)
       << "two guessed ranks, and a trace that does not say when it began";
 }
@@ -286,6 +310,7 @@ TEST(FreeRanks, AreThoseThatNobodySaysInAscendingOrder) {
 TEST(FreeRanks, AreToldOnceAFile) {
   std::vector<NumberedProcess> const numbered = {
       {"b.json", 4}, {"a.sqlite", 0}, {"a.sqlite", 2}, {"a.sqlite", 1}};
+
   EXPECT_THAT(notes_of_free_ranks(numbered),
               ::testing::ElementsAre(
                   ::testing::StartsWith(
@@ -309,11 +334,13 @@ TEST_F(OpenRun, ClocksOfSeveralHostsAreFittedToTheEndsOfCollectives) {
   write_rank(0, "a", 0, 0);
   write_rank(1, "b", 7'000'000, 50e-6, 900);
   write_rank(2, "c", -30'000, 0, 400);
+
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run->clock.method, "collective ends");
   EXPECT_EQ(run->clock.collectives, 40U);
   EXPECT_LE(run->clock.residual_p95_ns.value_or(INT64_MAX), 10);
+
   EXPECT_EQ(run->ranks[0].drift, 0);
   EXPECT_NEAR(run->ranks[1].drift, -50e-6, 1e-7);
   for (uint32_t const n : {0U, 20U, 39U}) EXPECT_LE(spread(*run, n), 20) << "of 7 ms";
@@ -328,10 +355,12 @@ TEST_F(OpenRun, AFileThatIsReadInPartsHasTheSameCorrectedTimes) {
   std::string const folder = folder_.string();
   auto const sources = open_sources(std::span(&folder, 1));
   ASSERT_TRUE(run && sources);
+
   TraceSource const& source = sources->ranks[1].source;
   model::Trace const& whole = run->ranks[1].trace;
   EXPECT_EQ(source.time_range().begin, whole.time_range().first);
   EXPECT_EQ(source.time_range().end, whole.time_range().second);
+
   auto const part = source.read({.window = {whole.start(10), whole.end(12)}});
   ASSERT_TRUE(part);
   ASSERT_EQ((*part)->event_count(), 3U);
@@ -368,6 +397,7 @@ TEST_F(OpenRun, ARankWithoutItsStartTimeIsComparableByItsCollectives) {
   write_rank(1, "b", 0, 0);
   auto trace = file::read_trace_file((folder_ / "rank-1.stepscope").string());
   ASSERT_TRUE(trace);
+
   model::TraceBuilder builder;
   builder.info() = trace->info();
   builder.info().origin_epoch_ns = 0;
@@ -376,9 +406,11 @@ TEST_F(OpenRun, ARankWithoutItsStartTimeIsComparableByItsCollectives) {
     builder.events(stream).add(model::EventKind::kCollective, trace->start(row),
                                trace->columns().dur[row], builder.intern("x"), 0,
                                trace->detail<model::CollectiveDetail>(row));
+
   std::filesystem::remove(folder_ / "rank-1.stepscope");
   ASSERT_TRUE(
       file::write_trace(std::move(builder).finish(), (folder_ / "rank-1.stepscope").string()));
+
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run);
   EXPECT_TRUE(run->notes.empty());

@@ -1,6 +1,6 @@
 // Traces that PyTorch, Nsight Systems and JAX wrote on real machines: their device times are those
-// of an independent calculation, exactly. They are in no repository: without the folder of traces
-// (../shared/traces beside the source tree, or STEPSCOPE_TRACES) this is skipped.
+// of an independent calculation, exactly. They are in no repository: the tests are skipped without
+// the folder of traces (../shared/traces next to the source tree, or STEPSCOPE_TRACES).
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -74,12 +74,14 @@ TEST_F(RealTraces, HaveTheDeviceTimesOfAnIndependentCalculation) {
     SCOPED_TRACE(name);
     analyzer::Analysis const analysis = analyzer::analyze(open(name));
     EXPECT_EQ(analysis.devices.size(), devices.size());
+
     for (analyzer::DeviceStats const& found : analysis.devices) {
       Json const& expected = devices.at(std::to_string(found.ref.device));
       expect_times(found, expected);
       ++compared;
     }
   }
+
   EXPECT_GE(compared, 14);
 }
 
@@ -92,13 +94,16 @@ TEST_F(RealTraces, HaveTheTimeSplitThatAnotherToolFinds) {
     if (comma != std::string::npos)
       golden_ms[line.substr(0, comma)] = std::strtod(line.c_str() + comma + 1, nullptr);
   }
+
   analyzer::Analysis const analysis = analyzer::analyze(open("kineto/h100-vit.json.gz"));
   ASSERT_EQ(analysis.devices.size(), 1U);
   auto const& [window, time] = std::tie(analysis.devices[0].window, analysis.devices[0].time);
+
   constexpr double kNsPerMs = 1e6, kToleranceMs = 0.01;
   auto const expect = [&](char const* what, int64_t found_ns) {
     EXPECT_NEAR(static_cast<double>(found_ns) / kNsPerMs, golden_ms.at(what), kToleranceMs) << what;
   };
+
   expect("computation_time", time.compute_ns);
   expect("exposed_comm_time", time.exposed_comm_ns);
   expect("exposed_memcpy_time", time.exposed_copy_ns);
@@ -120,12 +125,14 @@ TEST_F(RealTraces, OfNsightSystemsHaveTheDeviceTimesOfAnIndependentCalculation) 
     ASSERT_EQ(run.ranks.size(), 2U);
     analyzer::Analysis const analysis = analyzer::analyze(run);
     EXPECT_EQ(analysis.devices.size(), devices.size());
+
     for (analyzer::DeviceStats const& found : analysis.devices) {
       model::Trace const& trace = run.ranks[static_cast<size_t>(found.ref.rank_index)].trace;
       EXPECT_EQ(trace.info().rank, found.ref.device);
       EXPECT_EQ(trace.info().host, "modal");
       EXPECT_EQ(trace.info().origin_epoch_ns / 86'400'000'000'000, 20'599);  // 2026-05-26
       EXPECT_FALSE(trace.log().truncated);
+
       int64_t const global_id = int64_t{1} << 48 | trace.info().process_id << 24;
       expect_times(found, devices.at(fmt::format("{}/{}", global_id, found.ref.device)));
       EXPECT_EQ(found.kernels,
@@ -133,6 +140,7 @@ TEST_F(RealTraces, OfNsightSystemsHaveTheDeviceTimesOfAnIndependentCalculation) 
       ++compared;
     }
   }
+
   EXPECT_EQ(compared, 4);
 }
 
@@ -141,16 +149,20 @@ TEST_F(RealTraces, ARunOfEightRanksMatchesItsCollectives) {
   ASSERT_EQ(run.ranks.size(), 8U);
   for (int32_t rank = 0; rank < 8; ++rank)
     EXPECT_EQ(run.ranks[static_cast<size_t>(rank)].trace.info().rank, rank);
+
   analyzer::Analysis const analysis = analyzer::analyze(run);
   ASSERT_EQ(analysis.collectives.size(), 8U);
+
   std::map<int32_t, int> last_to_come;
   for (analyzer::CollectiveStats const& collective : analysis.collectives) {
     ASSERT_EQ(collective.participants.size(), 8U);
     ++last_to_come[collective.participants[static_cast<size_t>(collective.last_participant)]
                        .ref.rank_index];
   }
-  // By a calculation of its own on the files' times.
+
+  // The numbers come from an independent calculation on the files' times.
   EXPECT_EQ(last_to_come, (std::map<int32_t, int>{{4, 1}, {5, 2}, {7, 5}}));
+
   ASSERT_TRUE(run.clock.residual_p95_ns);
   EXPECT_LE(*run.clock.residual_p95_ns, 10'000);
 }
@@ -161,6 +173,7 @@ TEST_F(RealTraces, WrongClocksOfEightRanksAreSetRight) {
   fs::path const there =
       fs::path(::testing::TempDir()) / fmt::format("wrong_clocks_{}", ::getpid());
   fs::create_directories(there);
+
   // The collectives lie in 8 ms and end within 5 µs: only so much drift is seen.
   auto const injected = [](int64_t r) { return static_cast<double>(r % 3) * 4e-3; };
   for (int64_t r = 0; r < 8; ++r) {
@@ -169,6 +182,7 @@ TEST_F(RealTraces, WrongClocksOfEightRanksAreSetRight) {
     model::Trace wrong = model::correct_drift(rank.trace, {injected(r), 0});
     builder.info() = wrong.info();
     builder.info().origin_epoch_ns += r * 123'456'789;
+
     for (model::Device const& device : wrong.devices()) builder.add_device(device);
     for (uint32_t t = 0; t < wrong.tracks().size(); ++t) {
       model::TrackId const track = builder.add_track(wrong.tracks()[t]);
@@ -179,15 +193,19 @@ TEST_F(RealTraces, WrongClocksOfEightRanksAreSetRight) {
                                     wrong.columns().dur[row], builder.intern(wrong.name(row)), 0,
                                     wrong.detail<model::CollectiveDetail>(row));
     }
+
     ASSERT_TRUE(file::write_trace(std::move(builder).finish(),
                                   (there / fmt::format("rank-{}.stepscope", r)).string()));
   }
+
   auto const run = open_run(there.string());
   fs::remove_all(there);
   ASSERT_TRUE(run) << run.error().message;
+
   EXPECT_EQ(run->clock.method, "collective ends");
   ASSERT_TRUE(run->clock.residual_p95_ns);
   EXPECT_LE(*run->clock.residual_p95_ns, 10'000);
+
   for (size_t r = 0; r < 8; ++r) {
     EXPECT_NEAR(run->ranks[r].drift, -injected(static_cast<int64_t>(r)), 800e-6) << r;
     auto const found = ends_of_collectives(run->ranks[r]),
@@ -208,10 +226,10 @@ TEST_F(RealTraces, StepsAndLossesAreAsTheTraceSays) {
   EXPECT_EQ(trace.info().origin_epoch_ns / 1'000'000'000, 1751410836 + 1414456);
 }
 
-/// By a decoder of the wire format and a sweep over the instants at which an op begins or ends,
-/// both written in another language for this alone: all ops of the lines called "Stream #…", times
-/// in ps, of which all are whole ns; kernels called
-/// __amd_rocclr_copyBuffer are the copies of ROCm's runtime, nothing communicates.
+/// The numbers come from a decoder of the wire format and a sweep over the instants at which an op
+/// begins or ends, both written in another language. They cover all ops of the
+/// lines called "Stream #…"; times are in ps, and all of them are whole ns. Kernels called
+/// __amd_rocclr_copyBuffer are the copies of ROCm's runtime. No op communicates.
 TEST_F(RealTraces, AnXlaProfileHasTheDeviceTimesOfAnIndependentDecoder) {
   struct Expected {
     int64_t window_ns, busy_ns, compute_ns, copy_ns;
@@ -222,10 +240,12 @@ TEST_F(RealTraces, AnXlaProfileHasTheDeviceTimesOfAnIndependentDecoder) {
       {106'992'671, 3'524'285, 3'524'285, 0, 25},       {95'261'145, 3'403'364, 3'403'364, 0, 25},
       {91'596'080, 3'493'365, 3'493'365, 0, 25},        {92'938'503, 3'464'884, 3'464'884, 0, 25},
       {104'221'477, 3'403'004, 3'403'004, 0, 25},       {90'563'059, 3'502'165, 3'502'165, 0, 25}};
+
   model::Run const run = open("xplane/jax-conv-8gpu.xplane.pb");
   ASSERT_EQ(run.ranks.size(), 1U);
   analyzer::Analysis const analysis = analyzer::analyze(run);
   ASSERT_EQ(analysis.devices.size(), expected.size());
+
   for (size_t i = 0; i < expected.size(); ++i) {
     analyzer::DeviceStats const& found = analysis.devices[i];
     SCOPED_TRACE(i);
@@ -237,6 +257,7 @@ TEST_F(RealTraces, AnXlaProfileHasTheDeviceTimesOfAnIndependentDecoder) {
     EXPECT_EQ(found.time.comm_ns, 0);
     EXPECT_EQ(found.memory.peak_allocated_bytes, i == 0 ? 1'730'171'904U : 1'732'169'984U);
   }
+
   model::Trace const& trace = run.ranks[0].trace;
   std::map<model::EventKind, uint64_t> kinds;
   for (uint32_t row = 0; row < trace.event_count(); ++row) ++kinds[trace.kind(row)];
@@ -248,9 +269,11 @@ TEST_F(RealTraces, AnXlaProfileHasTheDeviceTimesOfAnIndependentDecoder) {
   EXPECT_EQ(kinds[EventKind::kMark], 225U);
   EXPECT_EQ(kinds[EventKind::kRange], 2726U);
   EXPECT_EQ(kinds[EventKind::kApi], 3U);
+
   EXPECT_EQ(trace.log().unmatched_ops, 4U);
   EXPECT_EQ(trace.log().unmatched_launches, 0U);
   EXPECT_THAT(trace.log().notes, ::testing::IsEmpty());
+
   EXPECT_EQ(trace.info().host, "tw003");
   EXPECT_EQ(trace.info().origin_epoch_ns, 1'771'595'639'214'724'894);
 }

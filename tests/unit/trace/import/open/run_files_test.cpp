@@ -34,6 +34,7 @@ class RunFilesTest : public ::testing::Test {
             : "";
     std::string const base =
         at_s >= 0 ? R"json("baseTimeNanoseconds": 1700000000000000000, )json" : "";
+
     std::ofstream(folder_ / name) << fmt::format(
         R"json({{"schemaVersion": 1, {}{}"deviceProperties": [{{"id": 0, "name": "GPU"}}], "traceEvents": [
 {{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": {}, "tid": 1, "ts": {:.1f}, "dur": 10}},
@@ -98,6 +99,7 @@ TEST_F(RunFilesTest, FoldersOfDevicesAndNodesAreOneRun) {
     fs::remove_all(folder_ / "p");
     for (int const rank : {0, 1, 10, 2})
       write("p/" + fmt::format(fmt::runtime(pattern), rank), -1, 1, 100 + rank);
+
     auto const run = open({"p"});
     ASSERT_TRUE(run) << pattern << ": " << run.error().message;
     EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1, 2, 10)) << pattern;
@@ -189,11 +191,13 @@ TEST_F(RunFilesTest, OfTwoCapturesInAFolderTheNewestIsOpened) {
     write(fmt::format("p/new_rank{}.json", rank), rank, 3600, 200 + rank);
     write(fmt::format("p/old_rank{}.json", rank), rank, 0, 100 + rank);
   }
+
   auto const run = open({"p"});
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1));
   EXPECT_THAT(run->ranks[0].file, HasSubstr("new_rank0"));
   EXPECT_THAT(notes_of(*run), HasSubstr("old_rank0.json, old_rank1.json"));
+
   auto const all = open({"p"}, true);
   ASSERT_TRUE(all);
   EXPECT_EQ(all->ranks.size(), 4U);

@@ -39,7 +39,7 @@ class SliceSource : public testing::Test {
                       ("slice_source_" + std::to_string(::getpid()) + ".stepscope");
 };
 
-Trace made_trace(SyntheticOptions const& options) {
+Trace synthetic_trace(SyntheticOptions const& options) {
   return std::move(make_synthetic_run(options).ranks.front().trace);
 }
 
@@ -54,6 +54,7 @@ std::vector<std::string> rows_of(Trace const& trace) {
     if (columns.kind[row] == model::EventKind::kMemory)
       rows.back() += fmt::format(" {}", trace.detail<model::MemoryDetail>(row).allocated_bytes);
   }
+
   return rows;
 }
 
@@ -62,12 +63,14 @@ Trace without(Trace const& trace, std::function<bool(uint32_t row)> const& is_lo
   model::TraceBuilder builder;
   builder.info() = trace.info();
   for (model::Device const& device : trace.devices()) builder.add_device(device);
+
   for (model::Track const& track : trace.tracks()) {
     model::TrackId const id = builder.add_track(track);
     for (uint32_t row = trace.rows_of(id).first; row < trace.rows_of(id).last; ++row)
       if (!is_lost(row))
         model::append_row(trace, row, builder.intern(trace.name(row)), builder.events(id));
   }
+
   return std::move(builder).finish();
 }
 
@@ -90,13 +93,16 @@ void expect_same_slices(TraceSource const& source, model::Run const& run) {
     ASSERT_TRUE(part) << part.error().message;
     EXPECT_EQ(rows_of(*part), rows_of(model::slice(trace, model::window_of_steps(trace, steps))));
   }
+
   auto const [begin, end] = trace.time_range();
   for (auto const& [from, to] :
        {std::pair{0.5, 0.51}, {0.0, 0.1}, {0.93, 1.0}, {0.2, 0.7}, {-1.0, 2.0}, {0.99999, 3.0}}) {
     SCOPED_TRACE(fmt::format("time {} to {}", from, to));
+
     auto const length = static_cast<double>(end - begin);
     model::Interval const time{begin + std::llround(from * length),
                                begin + std::llround(to * length)};
+
     auto const part = slice_of_time(source, time, {});
     ASSERT_TRUE(part) << part.error().message;
     EXPECT_EQ(rows_of(*part), rows_of(model::slice(trace, {time, time})));
@@ -126,19 +132,22 @@ TEST_F(SliceSource, EqualsItWhereTheHostRunsFarAhead) {
 TEST_F(SliceSource, EqualsItWhereLaunchesAndOpsWereLost) {
   SyntheticOptions ahead = twenty_steps();
   ahead.sync_each_step = false;
-  Trace const whole = made_trace(ahead);
+  Trace const whole = synthetic_trace(ahead);
+
   model::Run const run = run_of(without(whole, [&](uint32_t row) {
     bool const paired =
         whole.kind(row) == model::EventKind::kLaunch || model::is_device_op(whole.kind(row));
     return paired && row % 7 == 3;
   }));
+
   Trace const& trace = run.ranks.front().trace;
   ASSERT_GT(trace.log().unmatched_launches + trace.log().unmatched_ops, 20U);
   expect_same_slices(written(trace), run);
 }
 
 TEST_F(SliceSource, ATraceInMemoryIsSlicedToo) {
-  expect_same_slices(TraceSource(made_trace(twenty_steps())), make_synthetic_run(twenty_steps()));
+  expect_same_slices(TraceSource(synthetic_trace(twenty_steps())),
+                     make_synthetic_run(twenty_steps()));
 }
 
 TEST_F(SliceSource, ReadsNothingThatLiesFarAway) {
@@ -148,21 +157,25 @@ TEST_F(SliceSource, ReadsNothingThatLiesFarAway) {
   model::Run const run = make_synthetic_run(many);
   Trace const& trace = run.ranks.front().trace;
   static_cast<void>(written(trace));
+
   auto const opened = file::TraceFile::open(path_);
   std::vector<uint64_t> far_away;
   for (file::IndexEntry const& block : opened->blocks())
     if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents) &&
         block.header.min_start > trace.time_range().second / 2)
       far_away.push_back(block.offset + file::kBlockHeaderSize);
+
   ASSERT_FALSE(far_away.empty());
   std::fstream bytes(path_, std::ios::in | std::ios::out | std::ios::binary);
   for (uint64_t const place : far_away)
     bytes.seekp(static_cast<std::streamoff>(place)).put('\x5A').put('\xA5');
   bytes.close();
+
   TraceSource const source = open_again();
   auto const part = slice_of_steps(source, steps_of(run, 10, 11), {});
   ASSERT_TRUE(part);
   EXPECT_EQ(part->log().lost_blocks, 0U);
+
   auto const all = source.read({});
   EXPECT_EQ((*all)->log().lost_blocks, far_away.size());
 }

@@ -17,10 +17,12 @@ model::Trace with_launches_at_one_time() {
   builder.info().host = "h\xFFst";
   builder.log().truncated = true;
   builder.log().impossible_times = 3;
+
   auto const thread = builder.add_track({.kind = model::TrackKind::kThread, .name = "main \xFF"});
   auto const stream =
       builder.add_track({.kind = model::TrackKind::kStream, .name = "stream", .device = 0});
   auto const name = builder.intern("op");
+
   auto& calls = builder.events(thread);
   calls.add(EventKind::kLaunch, 1000, 5, name, 1);
   calls.add(EventKind::kLaunch, 1000, 10, name, 2);
@@ -28,6 +30,7 @@ model::Trace with_launches_at_one_time() {
   auto& ops = builder.events(stream);
   ops.add(EventKind::kKernel, 1100, 50, name, 1, model::KernelDetail{});
   ops.add(EventKind::kKernel, 1200, 50, name, 2, model::KernelDetail{});
+
   return std::move(builder).finish();
 }
 

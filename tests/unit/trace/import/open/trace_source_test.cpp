@@ -54,6 +54,7 @@ TEST_F(TraceSourceTest, TellsOfAFileWhatItsTraceSays) {
   auto sources = open_sources(std::span(&path, 1));
   ASSERT_TRUE(sources) << sources.error().message;
   ASSERT_EQ(sources->ranks.size(), 2U);
+
   model::Interval range{INT64_MAX, INT64_MIN};
   for (size_t r = 0; r < 2; ++r) {
     model::Trace const& trace = run_.ranks[r].trace;
@@ -61,10 +62,12 @@ TEST_F(TraceSourceTest, TellsOfAFileWhatItsTraceSays) {
     int64_t const offset = sources->ranks[r].offset_ns;
     range = {std::min(range.begin, trace.time_range().first + offset),
              std::max(range.end, trace.time_range().second + offset)};
+
     auto const loaded = std::move(sources->ranks[r].source).load();
     ASSERT_TRUE(loaded);
     EXPECT_EQ(loaded->columns().start, trace.columns().start);
   }
+
   EXPECT_EQ(time_range(*open_sources(std::span(&path, 1))), range);
 }
 
@@ -73,6 +76,7 @@ TEST_F(TraceSourceTest, OfAPackedFileOfWhichNothingCanBeReadTheDamageIsTold) {
       R"json({"traceEvents": [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})json";
   std::string broken = support::packed_by_gzip(trace);
   broken[10] = '\x07';  // a kind of block that is not there
+
   for (auto const& [bytes, damage] : {std::pair<std::string, char const*>{
                                           support::packed_by_gzip(trace).substr(0, 12), "cut off"},
                                       {support::packed_by_zstd(trace).substr(0, 9), "cut off"},

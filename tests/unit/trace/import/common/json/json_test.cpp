@@ -57,6 +57,7 @@ TEST(JsonCursor, FindsTheEndOfStringsWordsAndSpacesWhereverItIs) {
     return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '+' && c != '.';
   };
   auto const ends_space = [](char c) { return c != ' ' && c != '\n' && c != '\t' && c != '\r'; };
+
   for (size_t length = 0; length <= 40; ++length) {
     for (size_t place = 0; place <= length; ++place) {
       for (int byte = 0; byte < 256; ++byte) {
@@ -64,6 +65,7 @@ TEST(JsonCursor, FindsTheEndOfStringsWordsAndSpacesWhereverItIs) {
           std::string text(length, filling);
           if (place < length) text[place] = static_cast<char>(byte);
           char const* const end = text.data() + text.size();
+
           ASSERT_EQ(find_string_end(text.data(), end) - text.data(), naive_end(text, ends_string))
               << byte;
           ASSERT_EQ(find_word_end(text.data(), end) - text.data(), naive_end(text, ends_word))
@@ -106,11 +108,14 @@ TEST(Microseconds, AreExactToTheNanosecond) {
   EXPECT_EQ(parse_microseconds("1414456661601.577"), 1414456661601577);
   EXPECT_EQ(parse_microseconds("1712195495519689.0"), 1712195495519689000);
   EXPECT_EQ(parse_microseconds("1669783687464181"), 1669783687464181000);
+
   EXPECT_EQ(parse_microseconds("0.001"), 1);
   EXPECT_EQ(parse_microseconds("7.5"), 7500);
   EXPECT_EQ(parse_microseconds("-2.25"), -2250);
+
   EXPECT_EQ(parse_microseconds("848671.6747283936"), 848671675);  // rounded
   EXPECT_EQ(parse_microseconds("1.9995"), 2000);
+
   EXPECT_EQ(parse_microseconds("1.5e3"), 1'500'000);
   EXPECT_EQ(parse_microseconds("9200000000000000"), 9'200'000'000'000'000'000);
 }

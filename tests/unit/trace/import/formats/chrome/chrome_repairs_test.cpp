@@ -1,5 +1,6 @@
 // Chrome trace events that are not quite as they should be: what is repaired or left out of them is
 // counted, and what stands before them does not hide them.
+#include <array>
 #include <string>
 
 #include <fmt/format.h>
@@ -38,16 +39,14 @@ TEST(ChromeRepairs, ValuesOfCountersThatAreNoNumbersAreCounted) {
 }
 
 TEST(ChromeRepairs, NamesThatAreNoUtf8AreCountedOnceWhateverTheBlocks) {
+  constexpr std::array<char const*, 4> kNames = {"\xFF\xFE", "a\xC0", "\\ufffd said", "ü€😀"};
   std::string text = "[";
-  for (int i = 0; i < 40; ++i) {
-    char const* const name = i % 4 == 0   ? "\xFF\xFE"
-                             : i % 4 == 1 ? "a\xC0"
-                             : i % 4 == 2 ? "\\ufffd said"
-                                          : "ü€😀";
+  for (size_t i = 0; i < 40; ++i) {
     text += fmt::format(R"({}{{"ph":"X","name":"{}","pid":1,"tid":1,"ts":{},"dur":1}})",
-                        i > 0 ? "," : "", name, i);
+                        i > 0 ? "," : "", kNames[i % kNames.size()], i);
   }
   text += "]";
+
   for (size_t const block : {100U, 1U << 20U}) {
     model::Trace const trace = trace_of(text, block);
     EXPECT_EQ(trace.event_count(), 40U);
@@ -64,6 +63,7 @@ TEST(ChromeRepairs, ALongFirstNameDoesNotHideATrace) {
     EXPECT_TRUE(is_known(support::packed_by_zstd(text)));
     EXPECT_EQ(trace_of(text).event_count(), 1U);
   }
+
   std::string const description = "{\"about\": \"" + std::string(10'000'000, 'A') + "\", ";
   EXPECT_TRUE(is_known(support::packed_by_zstd(description + "\"traceEvents\": [" + event + "]}")));
   EXPECT_FALSE(is_known("[\"" + std::string(10'000'000, 'A') + "\"]"));
@@ -93,6 +93,7 @@ TEST(ChromeRepairs, AByteOrderMarkIsPassedOver) {
       }
     }
   }
+
   std::string const broken = "\xEF\xBB\xBF[" + event + ", 5]";
   size_t const place = broken.find('5');
   EXPECT_THAT(trace_of(broken).log().notes,
@@ -104,6 +105,7 @@ TEST(ChromeRepairs, ATimeOfZeroAmongEpochTimesIsLeftOutAndHidesNothing) {
   for (int i = 0; i < 100; ++i)
     text += fmt::format(R"(,{{"ph":"X","name":"a","pid":1,"tid":1,"ts":{},"dur":1}})",
                         1'700'000'000'000'000 + i);
+
   for (size_t const block : {200, 1 << 20}) {
     model::Trace const trace = trace_of(text + "]", block);
     EXPECT_EQ(trace.event_count(), 100U);

@@ -61,34 +61,38 @@ std::map<std::string, int64_t> durations_of(model::Trace const& trace) {
   return durations;
 }
 
+constexpr std::string_view kNamesOfDevices[] = {
+    "GPU 0",
+    "gpu/0",
+    "Deviceid: 0",
+    "/device:GPU:0",
+    "/job:worker/replica:0/task:0/device:GPU:0",
+    "GPU 0 (process 123)",
+    "Ascend Hardware",
+    "NPU 3",
+    "HPU 0",
+    "MTIA 1",
+    "XPU:0",
+    "MLU 0",
+    "MUSA 0",
+    "TPU:0",
+    "/device:TPU:2",
+    "NeuronCore 1",
+    "/device:XLA_GPU:0",
+    "hip:0",
+    "NVIDIA A100-SXM4-40GB (1)",
+    "NVIDIA H100 80GB HBM3",
+    "[0] NVIDIA GeForce RTX 4090",
+    "AMD Instinct #2",
+    "Intel(R) Data Center GPU Max 1550 [0]",
+    "CUDA Device 1 (A100)",
+    "CUDA HW (0000:41:00.0 - NVIDIA A100)",
+    "Level Zero GPU 0",
+    "Agent 2 (gfx942)",
+};
+
 TEST(ChromeRoles, TheNameOfAProcessTellsADevice) {
-  for (std::string_view const name : {"GPU 0",
-                                      "gpu/0",
-                                      "Deviceid: 0",
-                                      "/device:GPU:0",
-                                      "/job:worker/replica:0/task:0/device:GPU:0",
-                                      "GPU 0 (process 123)",
-                                      "Ascend Hardware",
-                                      "NPU 3",
-                                      "HPU 0",
-                                      "MTIA 1",
-                                      "XPU:0",
-                                      "MLU 0",
-                                      "MUSA 0",
-                                      "TPU:0",
-                                      "/device:TPU:2",
-                                      "NeuronCore 1",
-                                      "/device:XLA_GPU:0",
-                                      "hip:0",
-                                      "NVIDIA A100-SXM4-40GB (1)",
-                                      "NVIDIA H100 80GB HBM3",
-                                      "[0] NVIDIA GeForce RTX 4090",
-                                      "AMD Instinct #2",
-                                      "Intel(R) Data Center GPU Max 1550 [0]",
-                                      "CUDA Device 1 (A100)",
-                                      "CUDA HW (0000:41:00.0 - NVIDIA A100)",
-                                      "Level Zero GPU 0",
-                                      "Agent 2 (gfx942)"}) {
+  for (std::string_view const name : kNamesOfDevices) {
     model::Trace const trace = trace_of(complete(9, 1, "matmul", 10, 5) + process_named(9, name));
     EXPECT_EQ(count_of(trace, EventKind::kKernel), 1U) << name;
     EXPECT_EQ(trace.devices().size(), 1U) << name;
@@ -108,6 +112,7 @@ TEST(ChromeRoles, TheHostNeverBecomesADevice) {
     EXPECT_EQ(trace.devices().size(), 0U) << name;
     EXPECT_EQ(count_of(trace, EventKind::kRange), 1U) << name;
   }
+
   model::Trace const trace = trace_of(
       process_named(9, "python") + thread_named(9, 1, "GPU worker") + complete(9, 1, "work", 1, 2));
   EXPECT_EQ(trace.devices().size(), 0U);
@@ -143,6 +148,7 @@ TEST(ChromeRoles, ArgumentsTellTheDeviceOfACallsOps) {
 
 TEST(ChromeRoles, CategoriesOfOtherToolsAreKnown) {
   using enum KinetoCategory;
+
   for (auto const& [name, category] :
        std::map<std::string_view, KinetoCategory>{{"KERNEL", kKernel},
                                                   {"kernel_dispatch", kKernel},
@@ -189,6 +195,7 @@ std::string parts_of_steps(int thread, std::initializer_list<int> steps,
                        fmt::format(R"({{"step": {}{}}})", step, more));
     ts += 50;
   }
+
   return events;
 }
 
@@ -243,11 +250,13 @@ TEST(ChromeRoles, XlasLanesCountOnceAndAreTheOpsWhereThereIsNoStream) {
                             complete(1, 3, "fusion.1", 10, 5) + thread_named(1, 2, "XLA Modules") +
                             complete(1, 2, "jit_step", 10, 9) + thread_named(1, 1, "Steps") +
                             complete(1, 1, "4", 10, 9);
+
   model::Trace const trace = trace_of(lanes + thread_named(1, 16, "Stream #16(Compute)") +
                                       complete(1, 16, "fusion_1", 10, 5));
   EXPECT_EQ(count_of(trace, EventKind::kKernel), 1U);
   EXPECT_EQ(count_of(trace, EventKind::kStep), 1U);
   EXPECT_EQ(count_of(trace_of(lanes), EventKind::kKernel), 1U);
+
   // Steps that the host marks count where the device's lane has none.
   std::string const marked = complete(7, 1, "train", 5, 20, R"({"step_num":"4"})");
   EXPECT_EQ(count_of(trace_of(lanes + marked), EventKind::kStep), 1U);
@@ -265,6 +274,7 @@ TEST(ChromeRoles, AscendsProcessesAreOneDevice) {
                complete(2144, 7, "hcom_allReduce__1", 20, 9) + thread_named(2144, 8, "Plane 0") +
                complete(2144, 8, "Memcpy", 20, 9) + process_named(2176, "Overlap Analysis") +
                complete(2176, 1, "Free", 30, 9));
+
   EXPECT_EQ(trace.devices().size(), 1U);
   EXPECT_EQ(count_of(trace, EventKind::kKernel), 1U);
   EXPECT_EQ(count_of(trace, EventKind::kCollective), 1U);
@@ -313,6 +323,7 @@ TEST(ChromeRoles, AnEndClosesTheRangeOfItsName) {
       trace_of(bracket('B', "a", 10) + bracket('B', "b", 12) + bracket('E', "a", 20) +
                bracket('E', "b", 30) + bracket('E', "lost", 31));
   EXPECT_EQ(durations_of(trace), (std::map<std::string, int64_t>{{"a", 10'000}, {"b", 18'000}}));
+
   // Ends without a name, and ends that all say something else, close the last one that is open.
   for (std::string_view const end : {"", "end"}) {
     model::Trace const other = trace_of(bracket('B', "a", 10) + bracket('B', "b", 12) +
@@ -349,6 +360,7 @@ TEST(ChromeRoles, NamesOfCopiesTellTheirDirection) {
       {"Memcpy", CopyDirection::kUnknown},
       {"copy_kernel", CopyDirection::kUnknown},
   };
+
   for (auto const& [name, direction] : names)
     EXPECT_EQ(copy_of_name(name).direction, direction) << name;
 }

@@ -29,6 +29,7 @@ TEST(Kineto, ACollectiveThatDoesNotSayItsRankInTheGroupHasThatOfItsProcess) {
       "stream": 7, "Collective name": "allreduce", "Group size": 3, "Process Group Name": "1", "Seq": 4, "Process Group Ranks": ")json" +
            ranks + "\"" + more + "}}";
   };
+
   auto const trace = read_kineto(
       R"json({"schemaVersion": 1, "distributedInfo": {"rank": 5, "world_size": 8}, "traceEvents": [)json" +
           collective("", "[2, 5, 7]") + "," + collective(R"(, "Rank": 2)", "[2, 5, 7]") + "," +
@@ -36,6 +37,7 @@ TEST(Kineto, ACollectiveThatDoesNotSayItsRankInTheGroupHasThatOfItsProcess) {
           collective(R"(, "Global rank start": 1, "Global rank stride": 2)", "[1, ...]") + "]}",
       200);
   ASSERT_TRUE(trace) << trace.error().message;
+
   std::vector<int32_t> ranks;
   for (auto const& detail : trace->details<model::CollectiveDetail>()) ranks.push_back(detail.rank);
   EXPECT_THAT(ranks, ElementsAre(1, 2, -1, 2));
@@ -55,13 +57,16 @@ TEST(Kineto, ProcessesThatWereMergedIntoOneFileAreTold) {
     EXPECT_TRUE(trace);
     return trace ? trace->log().notes : std::vector<std::string>();
   };
+
   EXPECT_THAT(notes(event("cuda_runtime", 55, 0) + event("kernel", 0, 0) + event("kernel", 1, 1)),
               ::testing::IsEmpty());
+
   auto const shared = notes(event("cuda_runtime", 54, 0) + event("cuda_runtime", 55, 0) +
                             event("kernel", 0, 0) + event("kernel", 3, 0, 20));
   EXPECT_THAT(shared,
               ElementsAre(::testing::AllOf(HasSubstr("process 54, rank 1: train.py (process 55)"),
                                            HasSubstr("streams of device 0:"))));
+
   auto const apart = notes(event("cuda_runtime", 54, 0) + event("kernel", 0, 0) +
                            event("cuda_runtime", 55, 0) + event("kernel", 1, 1));
   EXPECT_THAT(apart, ElementsAre(HasSubstr("each has devices of its own")));
@@ -80,6 +85,7 @@ std::string merged_ranks(std::array<std::string, 2> const& device,
 {{"ph": "X", "cat": "kernel", "name": "gemm", "pid": "{}", "tid": 7, "ts": {}, "dur": 30, "args": {{"device": 0, "stream": 7, "correlation": {}}}}},)json",
           host[static_cast<size_t>(rank)], at - 20, i, device[static_cast<size_t>(rank)], at, i);
     }
+
   return R"json({"schemaVersion": 1, "traceEvents": [)json" + events +
          R"json({"ph": "M", "name": "process_name", "pid": 9}]})json";
 }
@@ -91,6 +97,7 @@ TEST(Kineto, RanksThatWereMergedHaveADeviceEach) {
       {Pair{"rank0_0", "rank10_0"}, Pair{"rank0_1000", "rank10_1000"}},
       {Pair{"0", "100000"}, Pair{"1000", "101000"}},
       {Pair{"0", "1"}, Pair{"1000", "1001"}}};
+
   for (auto const& [device, host] : merged) {
     auto const trace = read_kineto(merged_ranks(device, host, 5), 300);
     ASSERT_TRUE(trace);
@@ -98,6 +105,7 @@ TEST(Kineto, RanksThatWereMergedHaveADeviceEach) {
     EXPECT_THAT(trace->devices()[1].name, HasSubstr(device[1]));
     EXPECT_THAT(trace->log().notes, ElementsAre(HasSubstr("each has devices of its own")));
     EXPECT_EQ(trace->log().doubled_launches, 0U);
+
     std::map<uint32_t, int32_t> device_of;  // by the launch's thread
     for (uint32_t row = 0; row < trace->event_count(); ++row) {
       if (trace->kind(row) != model::EventKind::kLaunch) continue;
@@ -105,6 +113,7 @@ TEST(Kineto, RanksThatWereMergedHaveADeviceEach) {
       ASSERT_TRUE(op.valid());
       device_of[trace->columns().track[row].value] = trace->track(op.value).device;
     }
+
     EXPECT_EQ(device_of.size(), 2U);
     EXPECT_NE(device_of.begin()->second, device_of.rbegin()->second)
         << "each launch has the op of its own rank";

@@ -75,11 +75,13 @@ TEST(FlightRecorder, ACallLastsFromTheCallUntilItWasSeenToBeOver) {
       read_dump_json(flight_dump({flight_entry(0, "all_reduce", 1, kEpoch),
                                   flight_entry(1, "_all_gather_base", 2, kEpoch + 5)},
                                  "[0, 1]"));
+
   EXPECT_EQ(trace.info().tool, "PyTorch flight recorder");
   EXPECT_EQ(trace.info().rank, 1);
   EXPECT_EQ(trace.info().world_size, 2);
   EXPECT_EQ(trace.info().origin_epoch_ns, kEpoch);
   EXPECT_TRUE(trace.devices().empty()) << "nothing is known of the device";
+
   auto const rows = rows_of(trace);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].track, "calls of group 0 (default_pg)");
@@ -88,6 +90,7 @@ TEST(FlightRecorder, ACallLastsFromTheCallUntilItWasSeenToBeOver) {
   EXPECT_EQ(rows[0].start, 0);
   EXPECT_EQ(rows[0].dur, 150 * kMs);
   EXPECT_EQ(rows[1].start, 5);
+
   CollectiveDetail const& detail = rows[0].detail;
   EXPECT_EQ(detail.op, CollectiveOp::kAllReduce);
   EXPECT_EQ(detail.bytes, 40'000U);
@@ -96,6 +99,7 @@ TEST(FlightRecorder, ACallLastsFromTheCallUntilItWasSeenToBeOver) {
   EXPECT_EQ(detail.participants, 2U);
   EXPECT_EQ(detail.rank, 1);
   EXPECT_EQ(detail.state, CollectiveState::kCompleted);
+
   EXPECT_EQ(rows[1].detail.op, CollectiveOp::kAllGather);
   EXPECT_FALSE(trace.log().truncated);
   EXPECT_EQ(trace.log().dropped, 0U);
@@ -107,9 +111,11 @@ TEST(FlightRecorder, ThePickleAndTheJsonAreTheSameTrace) {
                   support::pending(flight_entry(5, "reduce_scatter \"x\" \\ ü", 2, kEpoch + 7))};
   entries[0]["duration_ms"] = 1.25;
   Json const dump = flight_dump(entries, "[0, 1]");
+
   auto const pickled = read_bytes(FlightPickle::of(dump)), json = read_bytes(dump.dump()),
              indented = read_bytes(dump.dump(2));
   ASSERT_TRUE(pickled && json && indented);
+
   for (auto const* const other : {&*json, &*indented}) {
     auto const a = rows_of(*pickled), b = rows_of(*other);
     ASSERT_EQ(a.size(), b.size());
@@ -130,6 +136,7 @@ TEST(FlightRecorder, AGroupHasTheNumberThatTheProfilersTraceGivesIt) {
     ranks += fmt::format("{}{}", r > 0 ? ", " : "", r);
     if (r < 30) text += fmt::format("{}{}", r > 0 ? ", " : "", r);
   }
+
   for (auto const& [of_dump, of_profiler] :
        {std::pair<std::string, std::string>{"[0, 1]", "[0, 1]"},
         {"[" + ranks + "]", "[" + text + ", ...]"}}) {
@@ -138,6 +145,7 @@ TEST(FlightRecorder, AGroupHasTheNumberThatTheProfilersTraceGivesIt) {
     auto const arguments = read_kineto_arguments(
         R"json({"Collective name": "allreduce", "Process Group Name": "0", "Process Group Ranks": ")json" +
         of_profiler + "\"}");
+
     EXPECT_NE(arguments.collective.communicator, 0U);
     EXPECT_EQ(trace.detail<CollectiveDetail>(0).communicator, arguments.collective.communicator);
   }
@@ -153,15 +161,18 @@ TEST(FlightRecorder, DurationsAreOfTheDeviceAtTheLatestPossibleTime) {
     entries[i]["time_discovered_started_ns"] = kEpoch + 90 * kMs;
     entries[i]["time_discovered_completed_ns"] = kEpoch + 100 * kMs;  // seen at once
   }
+
   model::Trace const trace = read_dump_json(flight_dump(entries, "[0, 1]"));
   ASSERT_EQ(trace.devices().size(), 1U);
   EXPECT_TRUE(has_coarse_times(trace.info()));
+
   std::vector<std::pair<int64_t, int64_t>> spans;
   for (Row const& row : rows_of(trace))
     if (row.kind == "collective") {
       spans.emplace_back(row.start, row.start + row.dur);
       EXPECT_EQ(row.detail.state, CollectiveState::kUnknown) << "of calls only";
     }
+
   // The last ends when it was seen; the others before the next begins: they share a stream.
   EXPECT_THAT(spans, ElementsAre(std::pair(92 * kMs, 94'500'000), std::pair(94'500'000, 96 * kMs),
                                  std::pair(96 * kMs, 100 * kMs)));
@@ -177,6 +188,7 @@ TEST(FlightRecorder, WhatDidNotCompleteSaysHowFarItCame) {
   entries[1]["frames"] = {
       {{"name", "all_reduce"}, {"filename", "/lib/torch/distributed.py"}, {"line", 9}},
       {{"name", "backward"}, {"filename", "/job/train.py"}, {"line", 34}}};
+
   model::Trace const trace = read_dump_json(flight_dump(entries, "[0, 1]"));
   auto const rows = rows_of(trace);
   EXPECT_THAT(names_of(trace), ElementsAre("all_reduce", "all_reduce, started, not completed",
@@ -184,6 +196,7 @@ TEST(FlightRecorder, WhatDidNotCompleteSaysHowFarItCame) {
   EXPECT_EQ(rows[1].detail.state, CollectiveState::kStarted);
   EXPECT_EQ(rows[1].start + rows[1].dur, 150 * kMs) << "until the last thing that the dump tells";
   EXPECT_EQ(rows[2].detail.state, CollectiveState::kEnqueued);
+
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("2 calls had not completed")));
   EXPECT_THAT(
       trace.log().notes,
@@ -212,12 +225,14 @@ TEST(FlightRecorder, OfBackendsThatNobodyWatchesOnlyTheCallsAreTold) {
       read_dump_json(flight_dump({of_gloo(flight_entry(0, "all_reduce", 1, kEpoch)),
                                   of_gloo(flight_entry(1, "broadcast", 2, kEpoch + kMs)), other},
                                  "[0, 1]"));
+
   auto const rows = rows_of(trace);
   EXPECT_THAT(names_of(trace), ElementsAre("all_reduce", "broadcast", "all_reduce, not completed"));
   EXPECT_EQ(rows[0].detail.state, CollectiveState::kCalled);
   EXPECT_EQ(rows[0].dur, 0);
   EXPECT_EQ(rows[0].detail.op, CollectiveOp::kAllReduce);
   EXPECT_EQ(rows[2].detail.state, CollectiveState::kEnqueued) << "NCCL's";
+
   EXPECT_THAT(trace.log().notes,
               Contains(HasSubstr(
                   "PyTorch records when the host made 2 calls, not whether they ended")));
@@ -254,8 +269,10 @@ TEST(FlightRecorder, MessagesSayWhoSendsToWhomInTheJob) {
     (*entry)["p2p_seq_id"] = 5;
     (*entry)["duration_ms"] = 1;
   }
+
   model::Trace const trace =
       read_dump_json(flight_dump({send, receive}, "[4, 6]"), "nccl_trace_rank_4");
+
   for (uint32_t row = 0; row < 2; ++row) {
     auto const& detail = trace.detail<CollectiveDetail>(row);
     EXPECT_EQ(detail.op, row == 0 ? CollectiveOp::kSend : CollectiveOp::kReceive);
@@ -272,6 +289,7 @@ TEST(FlightRecorder, OldVersionsAreRead) {
     entry.erase(newer);
   entry["seq_id"] = 12;
   entry["pg_id"] = 3;
+
   for (Json const& dump : {Json::array({entry}), Json{{"version", "1.0"}, {"entries", {entry}}}}) {
     model::Trace const trace = read_dump_json(dump);
     ASSERT_EQ(trace.event_count(), 1U);
@@ -280,6 +298,7 @@ TEST(FlightRecorder, OldVersionsAreRead) {
     EXPECT_EQ(trace.detail<CollectiveDetail>(0).bytes, 0U) << "no types";
     EXPECT_EQ(trace.tracks()[0].name, "calls of group 3");
   }
+
   // A group's ranks as a list.
   Json dump = flight_dump({flight_entry(0, "all_reduce", 1, kEpoch)}, "");
   dump["pg_config"] = {{"0", {0, 1}}};
@@ -300,15 +319,18 @@ TEST(FlightRecorder, WhatCannotBeIsCountedAndTheRestKept) {
        no_state = flight_entry(2, "all_reduce", 3, kEpoch);
   no_name["profiling_name"] = nullptr;
   no_state["state"] = 7;
+
   Json odd = flight_entry(3, "all_reduce", 4, kEpoch);
   odd["duration_ms"] = "soon";
   odd["collective_seq_id"] = -5;
   odd["input_sizes"] = {{int64_t{1} << 60, int64_t{1} << 60}};
   odd["output_sizes"] = "none";
   odd["time_discovered_started_ns"] = {1};
+
   Json const good = flight_entry(0, "all_reduce", 1, kEpoch);
   model::Trace const trace =
       read_dump_json(flight_dump({good, no_name, no_state, odd, 5, "x", good, nullptr}, "[0, 1]"));
+
   EXPECT_EQ(trace.event_count(), 2U);
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("5 entries have no name, time, state")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 entry is there twice")));
@@ -338,6 +360,7 @@ TEST(FlightRecorder, CutAnywhereItKeepsWhatIsWhole) {
   Json const dump = flight_dump(
       {flight_entry(0, "all_reduce", 1, kEpoch), flight_entry(1, "broadcast", 2, kEpoch + 1)},
       "[0, 1]");
+
   for (std::string const& bytes : {FlightPickle::of(dump), dump.dump()}) {
     uint32_t most = 0, readable = 0;
     for (size_t size = 3; size < bytes.size(); ++size) {
@@ -347,6 +370,7 @@ TEST(FlightRecorder, CutAnywhereItKeepsWhatIsWhole) {
         EXPECT_THAT(trace.error().message, HasSubstr("nccl_trace_rank_1: "));
         continue;
       }
+
       ++readable;
       EXPECT_TRUE(trace->log().truncated) << size;
       EXPECT_GE(trace->event_count(), most);
@@ -370,6 +394,7 @@ TEST(FlightRecorder, ItIsKnownByItsContent) {
     Importer const* const importer = find_importer(Input(std::as_bytes(std::span(bytes)), "x"));
     return importer == nullptr ? std::string_view() : importer->name;
   };
+
   EXPECT_EQ(importer_of(FlightPickle::of(dump)), "PyTorch flight recorder");
   EXPECT_EQ(importer_of(dump.dump()), "PyTorch flight recorder");
   EXPECT_EQ(importer_of(dump.dump(1)), "PyTorch flight recorder");
@@ -378,6 +403,7 @@ TEST(FlightRecorder, ItIsKnownByItsContent) {
       importer_of(
           R"json({"distributedInfo": {"pg_config": [], "pg_status": 0}, "traceEvents": []})json"),
       "PyTorch or Chrome JSON");
+
   for (char const* const name : {"nccl_trace_rank_0", "comm_lib_trace_rank_17",
                                  "nccl_trace_rank_3.json", "a.pkl", "nccl_trace_rank_2.gz"})
     EXPECT_TRUE(has_trace_name(name)) << name;
@@ -390,6 +416,7 @@ TEST(FlightRecorder, AFolderOfThemIsARun) {
       std::filesystem::path(::testing::TempDir()) / "stepscope_flight_run";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
+
   for (int rank = 0; rank < 4; ++rank) {
     Json const dump =
         flight_dump({flight_entry(0, "all_reduce", 1, kEpoch + rank)}, "[0, 1, 2, 3]");
@@ -399,11 +426,13 @@ TEST(FlightRecorder, AFolderOfThemIsARun) {
   std::ofstream(folder / "core.1") << "no trace";
   std::ofstream(folder / "train.log");
   std::ofstream(folder / "errors.log") << "none";
+
   auto const run = open_run(folder.string());
   std::filesystem::remove_all(folder);
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(run->notes, ::testing::IsEmpty()) << "of logs that are no traces";
   ASSERT_EQ(run->ranks.size(), 4U);
+
   std::set<uint64_t> communicators;
   for (int32_t rank = 0; rank < 4; ++rank) {
     model::RankTrace const& of = run->ranks[static_cast<size_t>(rank)];
@@ -419,6 +448,7 @@ TEST(FlightRecorder, WhatIsReferredToOftenIsReadInLinearTime) {
   auto const text = [](std::string_view characters) {
     return "U" + std::string(1, static_cast<char>(characters.size())) + std::string(characters);
   };
+
   std::string const put("q\0", 2), get("h\0", 2);
   std::string shared = "\x80\x02}(" + text("entries") + "](}" + put + "(" + text("profiling_name") +
                        text("nccl:all_reduce") + text("state") + text("completed") +
@@ -428,6 +458,7 @@ TEST(FlightRecorder, WhatIsReferredToOftenIsReadInLinearTime) {
   shared += "eeu";
   for (int i = 0; i < 200'000; ++i) shared += get;
   shared += "eu.";
+
   auto const trace = read_bytes(shared);
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_GT(trace->event_count(), 0U);
@@ -446,6 +477,7 @@ TEST(FlightRecorder, ADictionaryThatStandsForManyEntriesIsOne) {
       "completedU\x0f"
       "time_created_nsK\x05u";
   for (int i = 0; i < 100'000; ++i) bytes += std::string("h\0", 2);
+
   auto const trace = read_bytes(bytes + "eu.");
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_GT(trace->event_count(), 0U);
@@ -458,8 +490,10 @@ TEST(FlightRecorder, AFewPackedBytesCannotBecomeManyValues) {
       "\x80\x02U\x07"
       "entries" +
       std::string(size_t{1} << 25U, ']');
+
   std::string numbers = "[0";
   for (size_t i = 0; i < size_t{1} << 25U; ++i) numbers += ",0";
+
   for (std::string const& bomb : {lists, numbers}) {
     auto const trace = read_bytes(support::packed_by_zstd(bomb), "nccl_trace_rank_1.zst");
     ASSERT_FALSE(trace);
@@ -475,11 +509,13 @@ TEST(WholeInput, UnpacksNoMoreThanAllowed) {
     auto const fits = WholeInput::read(input, text.size());
     ASSERT_TRUE(fits) << fits.error().message;
     EXPECT_EQ(fits->text(), text);
+
     auto const too_large = WholeInput::read(input, text.size() - 1);
     ASSERT_FALSE(too_large);
     EXPECT_THAT(too_large.error().message, HasSubstr("a.gz: unpacks to more than 2.86 MiB"));
     EXPECT_THAT(too_large.error().message, HasSubstr("unpack it by hand"));
   }
+
   EXPECT_LE(WholeInput::most_unpacked_bytes(),
             static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE) / 4);
 }

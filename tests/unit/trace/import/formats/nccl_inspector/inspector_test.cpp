@@ -56,7 +56,7 @@ InspectorJson record(int rank, int64_t written_us, InspectorJson coll) {
   return {
       {"header", header(rank)}, {"metadata", metadata(written_us)}, {"coll_perf", std::move(coll)}};
 }
-/// The verbose form: two channels, the last of which was seen to end at `end_us`.
+/// The verbose form: two channels; the last one was seen to end at `end_us`.
 InspectorJson with_times(InspectorJson coll, int64_t end_us) {
   coll["event_trace_sn"] = {{"coll_start_sn", 1}};
   coll["event_trace_ts"] = {
@@ -97,6 +97,7 @@ TEST(NcclInspector, VerboseRecordsAreOpsOfTheDevice) {
                              with_times(collective("ReduceScatter", 3, 1000, 40), kBeginUs + 500)),
                       record(1, kBeginUs + 9001,
                              with_times(collective("AllReduce", 3, 4096, 10), kBeginUs + 700))}));
+
   EXPECT_EQ(trace.info().tool, "NCCL inspector v4.0");
   EXPECT_EQ(trace.info().host, "node7");
   EXPECT_EQ(trace.info().process_id, 77);
@@ -104,9 +105,11 @@ TEST(NcclInspector, VerboseRecordsAreOpsOfTheDevice) {
   EXPECT_EQ(trace.info().world_size, 2);
   EXPECT_FALSE(has_coarse_times(trace.info()));
   EXPECT_THAT(spans_of(trace), ElementsAre(std::pair(460, 500), std::pair(690, 700)));
+
   ASSERT_EQ(trace.tracks().size(), 1U);
   EXPECT_EQ(trace.tracks()[0].name, "communicator 0x7f8c496ae9f661");
   EXPECT_EQ(trace.tracks()[0].stream_kind, model::StreamKind::kCommunication);
+
   auto const& detail = trace.detail<CollectiveDetail>(0);
   EXPECT_EQ(trace.name(0), "ReduceScatter");
   EXPECT_EQ(trace.kind(0), model::EventKind::kCollective);
@@ -116,6 +119,7 @@ TEST(NcclInspector, VerboseRecordsAreOpsOfTheDevice) {
   EXPECT_EQ(detail.rank, 1);
   EXPECT_EQ(detail.participants, 2U);
   EXPECT_EQ(detail.channels, 2U);
+
   EXPECT_EQ(trace.detail<CollectiveDetail>(1).bytes, 4096U);
   EXPECT_NE(detail.sequence, trace.detail<CollectiveDetail>(1).sequence)
       << "NCCL counts by function";
@@ -129,6 +133,7 @@ TEST(NcclInspector, WithoutTimesRecordsArePlacedAtTheLatestPossible) {
                       record(0, kBeginUs + 101, collective("AllReduce", 2, 8, 20)),
                       record(0, kBeginUs + 102, collective("Broadcast", 1, 8, 5)),
                       record(0, kBeginUs + 900, collective("AllReduce", 3, 8, 50))}));
+
   EXPECT_THAT(spans_of(trace), ElementsAre(std::pair(47, 77), std::pair(77, 97), std::pair(97, 102),
                                            std::pair(850, 900)));
   EXPECT_EQ(trace.tracks().size(), 1U);
@@ -144,27 +149,33 @@ TEST(NcclInspector, NewerFormatsAreRead) {
                            {"p2p_exec_time_us", 4}, {"p2p_timing_source", "kernel_gpu"}};
   coll["coll_algo"] = "NVLS_TREE";
   coll["coll_proto"] = "LL128";
+
   InspectorJson named = header(1);
   named["comm_name"] = "DP Group 0";
+
   // From v4.3 on only the statistics in front of a dump have a header.
   InspectorJson const marker = {
       {"header", named},
       {"metadata", metadata(kBeginUs + 50)},
       {"dump_stats", {{"coll_records", 1}, {"coll_dropped_total", 3}, {"p2p_dropped_total", 1}}}};
   InspectorJson const proxy = {{"proxy_trace", {{"record_type", "proxy_step"}}}};
+
   model::Trace const trace =
       read_one(lines({marker, {{"coll_perf", coll}}, {{"p2p_perf", message}}, proxy, marker}));
   ASSERT_EQ(trace.event_count(), 2U);
   EXPECT_EQ(trace.tracks()[0].name, "DP Group 0");
+
   std::map<std::string_view, CollectiveDetail> details;
   for (uint32_t row = 0; row < 2; ++row)
     details[trace.name(row)] = trace.detail<CollectiveDetail>(row);
+
   EXPECT_EQ(details["AllGather"].algorithm, model::CollectiveAlgorithm::kNvlsTree);
   EXPECT_EQ(details["AllGather"].protocol, model::CollectiveProtocol::kLl128);
   EXPECT_EQ(details["Send"].op, CollectiveOp::kSend);
   EXPECT_EQ(details["Send"].peer, 0);
   EXPECT_EQ(details["Send"].rank, 1);
   EXPECT_EQ(details["Send"].sequence, 0U) << "counted by each rank for itself";
+
   EXPECT_EQ(trace.log().dropped, 4U) << "so far, not each time anew";
   EXPECT_EQ(trace.log().unknown_events, 1U);
 }
@@ -224,6 +235,7 @@ TEST(NcclInspector, TheAnalysisMatchesRanks) {
     of.offset_ns = of.trace.info().origin_epoch_ns - kBeginUs * kUs;
     run.ranks.push_back(std::move(of));
   }
+
   analyzer::Analysis const analysis = analyzer::analyze(run);
   ASSERT_EQ(analysis.collectives.size(), 2U);
   EXPECT_EQ(analysis.collectives[0].transfer_ns, 20 * kUs);
@@ -242,10 +254,12 @@ TEST(NcclInspector, DoubledAndBrokenLinesAreCountedAndTheRestKept) {
   odd["coll_perf"]["coll_sn"] = -4;
   odd["coll_perf"]["event_trace_ts"] = 5;
   odd["header"]["n_ranks"] = 1e30;
+
   std::string const text =
       one.dump() + "\n\n" + one.dump() + "\n{\"header\": {\"id\": \"0x1\n{]\n" + odd.dump() +
       "\n{\"coll_perf\": 7}\n" + far.dump() + "\n" + one.dump(2) + one.dump().substr(0, 40);
   model::Trace const trace = read_one(text);
+
   EXPECT_EQ(trace.event_count(), 4U) << "the indented one is written differently";
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 record is there twice")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("2 lines are no JSON")));
@@ -261,6 +275,7 @@ TEST(NcclInspector, DurationsThatCannotBeAreCountedAndMoveNoOther) {
   for (int i = 0; i < 6; ++i)
     records.push_back(record(0, kBeginUs + 100 + i,
                              collective("AllReduce", i + 1, 8, i < 3 ? 10 : int64_t{1} << 52U)));
+
   model::Trace const some = read_one(lines(records));
   auto const spans = spans_of(some);
   EXPECT_THAT(spans,
@@ -269,10 +284,12 @@ TEST(NcclInspector, DurationsThatCannotBeAreCountedAndMoveNoOther) {
       << "of the others only when they were written is known";
   EXPECT_THAT(some.log().notes, Contains(HasSubstr("3 numbers cannot be")));
   EXPECT_EQ(some.log().impossible_times, 0U);
+
   // A call that would have taken years.
   InspectorJson long_call = with_times(collective("AllReduce", 1, 8, 10), kBeginUs);
   long_call["coll_timing_source"] = "collective_cpu";
   long_call["event_trace_ts"]["coll_start_ts"] = 5;
+
   model::Trace const call = read_one(lines({record(0, 0, long_call)}));
   EXPECT_EQ(call.end(0), call.start(0));
   EXPECT_THAT(call.log().notes, Contains(HasSubstr("1 number cannot be")));
@@ -286,10 +303,12 @@ TEST(NcclInspector, ManyLongDurationsDoNotAddUpToImpossibleTimes) {
     text += record(0, kBeginUs + i, collective("AllReduce", i, 8, InspectorRecord::kMostDurationUs))
                 .dump() +
             "\n";
+
   model::Trace const trace = read_one(text);
   EXPECT_EQ(trace.event_count(), static_cast<uint32_t>(kRecords));
   EXPECT_EQ(trace.log().impossible_times, 0U);
   EXPECT_EQ(trace.info().origin_epoch_ns, -InspectorRecord::kMostDurationUs * kUs);
+
   for (uint32_t row = 0; row < trace.event_count(); ++row)
     ASSERT_LE(trace.end(row) + trace.info().origin_epoch_ns, (kBeginUs + kRecords) * kUs);
 }
@@ -306,11 +325,13 @@ TEST(NcclInspector, CutAnywhereItKeepsWhatIsWhole) {
       EXPECT_THAT(traces.error().message, HasSubstr("node7-pid77.log: "));
       continue;
     }
+
     EXPECT_GE(traces->front().event_count(), most);
     most = traces->front().event_count();
     bool const is_whole = text[size] == '\n' || text[size - 1] == '\n';
     EXPECT_EQ(traces->front().log().truncated, !is_whole) << size;
   }
+
   EXPECT_EQ(most, 2U);
 }
 

@@ -53,6 +53,7 @@ TEST(NsysHostile, WhatIsNoExportSaysWhatItIs) {
   EXPECT_THAT(error_of(std::string("SQLite format 3\0", 16)), HasSubstr("no SQLite database"));
   EXPECT_THAT(error_of(std::string("SQLite format 3\0", 16) + std::string(200, '\0')),
               HasSubstr("cut off or damaged"));
+
   EXPECT_THAT(error_of(nsys_database("CREATE TABLE contacts (name TEXT)")),
               HasSubstr("no export of Nsight Systems; make one with nsys export"));
   EXPECT_THAT(error_of(nsys_database("CREATE TABLE StringTable (_id_ INTEGER, value TEXT); CREATE "
@@ -88,11 +89,13 @@ TEST(NsysHostile, CutAnywhereKeepsWhatIsThereOrSaysThatItIsCut) {
           << size;
       continue;
     }
+
     ++read;
     EXPECT_TRUE(traces->front().log().truncated) << size;
     EXPECT_THAT(traces->front().log().notes, Contains(HasSubstr("the file is cut off"))) << size;
     most = std::max(most, traces->front().event_count());
   }
+
   EXPECT_GT(read, 10U);
   EXPECT_GT(most, 300U);
   EXPECT_LT(most, 400U);
@@ -114,8 +117,10 @@ TEST(NsysHostile, ADamagedPageCostsWhatIsBehindItInItsTable) {
   std::string bytes = nsys_database(many_ranges(4000), 1024);
   std::fill(bytes.begin() + static_cast<ptrdiff_t>(bytes.size() / 2 / 1024 * 1024),
             bytes.begin() + static_cast<ptrdiff_t>(bytes.size() / 2 / 1024 * 1024 + 1024), '\x55');
+
   auto const traces = read_database(bytes);
   ASSERT_TRUE(traces) << traces.error().message;
+
   EXPECT_TRUE(traces->front().log().truncated);
   EXPECT_THAT(traces->front().log().notes,
               Contains(HasSubstr("table NVTX_EVENTS is damaged behind row")).Times(1));
@@ -127,12 +132,14 @@ TEST(NsysHostile, AnyDamageIsSurvived) {
   std::string const whole = nsys_database(support::nsys_job_sql(), 512);
   std::mt19937 random(7);
   size_t read = 0;
+
   for (int i = 0; i < 600; ++i) {
     std::string bytes = whole;
     for (uint32_t n = 1 + random() % 4; n > 0; --n)
       bytes[random() % bytes.size()] = static_cast<char>(random());
     read += read_database(bytes) ? 1 : 0;
   }
+
   EXPECT_GT(read, 300U);
 }
 
@@ -148,6 +155,7 @@ TEST(NsysHostile, ViewsTriggersAndVirtualTablesUnderTheNamesOfTablesAreNotRead) 
       "SELECT i + 1 FROM n) SELECT i AS start, i AS end, 1 AS globalTid, 1 AS nameId FROM n;"
       "CREATE VIRTUAL TABLE OSRT_API USING fts5(start, end, globalTid, nameId);"
       "CREATE TRIGGER harm AFTER INSERT ON NVTX_EVENTS BEGIN DELETE FROM NVTX_EVENTS; END";
+
   auto const traces = read_database(nsys_database(sql));
   ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->size(), 1U);
@@ -170,12 +178,14 @@ TEST(NsysHostile, ColumnsThatAreComputedAreNotAskedFor) {
 TEST(NsysHostile, PagesThatReferToEachOtherAreNoEndlessTable) {
   std::string bytes = nsys_database(many_ranges(2000), 512);
   constexpr size_t kPage = 512, kInterior = 5, kRightChildAt = 8, kCellsAt = 12;
+
   // Every inner page of a table points with all its cells at the page of its first cell.
   size_t changed = 0;
   for (size_t page = kPage; page + kPage <= bytes.size(); page += kPage) {
     if (bytes[page] != kInterior) continue;
     auto const cells = static_cast<size_t>(static_cast<uint8_t>(bytes[page + 3]) << 8U |
                                            static_cast<uint8_t>(bytes[page + 4]));
+
     std::string child;
     for (size_t i = 0; i < cells; ++i) {
       auto const at =
@@ -184,9 +194,11 @@ TEST(NsysHostile, PagesThatReferToEachOtherAreNoEndlessTable) {
       if (i == 0) child = bytes.substr(page + at, 4);
       bytes.replace(page + at, 4, child);
     }
+
     bytes.replace(page + kRightChildAt, 4, child);
     ++changed;
   }
+
   ASSERT_GT(changed, 0U);
   auto const traces = read_database(bytes);
   EXPECT_TRUE(!traces || traces->front().event_count() < bytes.size() / 6 + 1000);
@@ -208,19 +220,31 @@ TEST(NsysHostile, ManyProcessesOfFewNamesEachTakeNoMemoryForAllNames) {
       rows_sql("NVTX_EVENTS (start, end, eventType, textId, globalTid)",
                fmt::format("i, i + 1, 59, i * 100, {} + (i << 24)", support::nsys_thread(0, 1)),
                kProcesses));
+
   auto const most_held = [] {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     return static_cast<uint64_t>(usage.ru_maxrss) << 10U;
   };
+
   uint64_t const before = most_held();
   auto const traces = read_database(bytes);
   ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->size(), kProcesses);
   for (size_t i = 0; i < kProcesses; ++i)
     EXPECT_EQ((*traces)[i].name(0), fmt::format("name {}", 100 * (i + 1)));
+
   // A place for each name in each process alone is 763 MiB.
   EXPECT_LT(most_held() - before, uint64_t{300} << 20U);
+}
+
+/// The number of the name of a range of the test below, whose four groups of ranges start at 0,
+/// 1000, 100,000 and 200,000.
+int64_t name_of_range_at(int64_t start) {
+  if (start < 1000) return start * 1000;
+  if (start < 100'000) return start - 1000;
+  if (start < 200'000) return start - 80'000;
+  return (start - 200'000) * 1000;
 }
 
 TEST(NsysHostile, AProcessFindsItsNamesWhetherItUsesFewOfThemOrAll) {
@@ -231,22 +255,20 @@ TEST(NsysHostile, AProcessFindsItsNamesWhetherItUsesFewOfThemOrAll) {
         fmt::format("{} + i, {} + i, 59, {}, {}", start, start, names, support::nsys_thread(5, 6)),
         count);
   };
+
   // From few names that lie far apart to all, then those that the export does not have.
   std::string const bytes = nsys_database(
       support::kNsysSchema + rows_sql("StringIds (id, value)", "i, 'name ' || i", kNames) +
       ranges("i * 1000", 0, 20) + ranges("i", 1000, kNames) + ranges("20000 + i", 100'000, 100) +
       ranges("i * 1000", 200'000, 20));
+
   auto const traces = read_database(bytes);
   ASSERT_TRUE(traces) << traces.error().message;
   model::Trace const& trace = traces->front();
   ASSERT_EQ(trace.event_count(), kNames + 140);
+
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
-    int64_t const start = trace.start(row);
-    int64_t const name = start < 1000      ? start * 1000
-                         : start < 100'000 ? start - 1000
-                         : start < 200'000 ? start - 80'000
-                                           : (start - 200'000) * 1000;
-    ASSERT_EQ(trace.name(row), fmt::format("name {}", name));
+    ASSERT_EQ(trace.name(row), fmt::format("name {}", name_of_range_at(trace.start(row))));
   }
 }
 
@@ -274,6 +296,7 @@ double seconds_with_ids_of(uint64_t multiple, uint64_t count) {
       fmt::format("INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (1, 2, "
                   "59, 'ncclAllReduce', {})",
                   thread));
+
   auto const start = std::chrono::steady_clock::now();
   EXPECT_TRUE(read_database(bytes));
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -318,6 +341,7 @@ TEST_F(NsysFiles, AFolderOfExportsAndOtherDatabasesIsOneRun) {
   write("packed.sqlite.zst", support::packed_by_zstd(nsys_database(many_ranges(10))));
   write("report.nsys-rep", "not read");
   write("contacts.sqlite", nsys_database("CREATE TABLE contacts (name TEXT)"));
+
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run->ranks.size(), 3U);
@@ -329,6 +353,7 @@ TEST_F(NsysFiles, AFolderOfExportsAndOtherDatabasesIsOneRun) {
 TEST_F(NsysFiles, ReportsOfSeveralHostsAreNumberedOneBehindTheOther) {
   write("node0.sqlite", nsys_database(support::nsys_job_sql()));
   write("node1.sqlite", nsys_database(support::nsys_job_sql()));
+
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run) << run.error().message;
   ASSERT_EQ(run->ranks.size(), 4U);
@@ -339,6 +364,7 @@ TEST_F(NsysFiles, ReportsOfSeveralHostsAreNumberedOneBehindTheOther) {
     ASSERT_EQ(of_rank.trace.devices().size(), 1U);
     EXPECT_EQ(of_rank.trace.devices()[0].id, rank % 2);
   }
+
   EXPECT_THAT(run->notes, ::testing::Not(Contains(HasSubstr("both say that they are rank"))));
 }
 
@@ -351,8 +377,10 @@ TEST_F(NsysFiles, ReportsOfOneProcessEachThatTellNoRankAreNumbered) {
             "globalPid, demangledName, shortName) VALUES (1, 2, 0, 1, 7, {}, 2, 2)",
             support::nsys_process(process)));
   };
+
   write("a.sqlite", kernel(60));
   write("b.sqlite", kernel(50));
+
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run) << run.error().message;
   ASSERT_EQ(run->ranks.size(), 2U);
@@ -372,13 +400,17 @@ TEST_F(NsysFiles, AReportThatWasNotExportedSaysWhatToDo) {
 TEST_F(NsysFiles, ADatabaseThatIsBeingWrittenIsAnError) {
   write("a.sqlite", nsys_database(many_ranges(10)));
   EXPECT_EQ(run_error("a.sqlite"), "no error");
+
   write("a.sqlite-journal", std::string(512, '\0'));  // of a transaction that is over
   EXPECT_EQ(run_error("a.sqlite"), "no error");
+
   write("a.sqlite-journal", "\xD9\xD5\x05\xF9\x20\xA1\x63\xD7 and pages");
   EXPECT_THAT(run_error("a.sqlite"), HasSubstr("another program is writing this database"));
+
   fs::remove(path("a.sqlite-journal"));
   write("a.sqlite-wal", std::string(32, 'x'));  // nothing in it
   EXPECT_EQ(run_error("a.sqlite"), "no error");
+
   write("a.sqlite-wal", std::string(5000, 'x'));
   EXPECT_THAT(run_error("a.sqlite"), HasSubstr("a.sqlite-wal is there"));
 }
@@ -391,8 +423,10 @@ TEST_F(NsysFiles, ADatabaseThatWasLeftInWriteAheadModeIsRead) {
       sqlite3_exec(connection, "PRAGMA journal_mode=WAL; DELETE FROM NVTX_EVENTS WHERE start = 10",
                    nullptr, nullptr, nullptr),
       SQLITE_OK);
+
   EXPECT_THAT(run_error("a.sqlite"), HasSubstr("another program is writing"));
   sqlite3_close(connection);
+
   auto const run = open_run(path("a.sqlite"));
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run->ranks[0].trace.event_count(), 9U);

@@ -69,6 +69,7 @@ class NcclExport {
     sql_ += fmt::format(
         "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES ({}, {}, 1, {}, {}, 1, 0, NULL);", launch,
         launch + 2, support::nsys_thread(process_, process_), correlation_);
+
     sql_ += fmt::format(
         "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
         "correlationId, globalPid, "
@@ -92,7 +93,7 @@ class NcclExport {
     EXPECT_EQ(traces->size(), 1U);
     return std::move(traces->front());
   }
-  /// By the order of their launches, which is that of their kernels.
+  /// In the order of their launches, which is that of their kernels.
   [[nodiscard]] std::vector<CollectiveDetail> collectives() const {
     model::Trace const trace = read();
     auto const all = trace.details<CollectiveDetail>();
@@ -116,12 +117,14 @@ TEST(NsysNccl, AKernelCarriesTheCallInWhoseRangeItWasLaunched) {
   made.message(300, 400, "ncclAllReduce", 8192);
   made.kernel(350, 10);
   made.kernel(450, 10);  // in no range
+
   EXPECT_THAT(
       made.collectives(),
       ElementsAre(
           ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 4096U, kCommunicator)),
           ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 8192U, kCommunicator)),
           ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 0U, 0U))));
+
   model::Trace const trace = made.read();
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     if (trace.name(row) != "ncclAllReduce" || trace.start(row) != 100) continue;
@@ -135,15 +138,18 @@ TEST(NsysNccl, APyTorchRangeAroundACallOfNcclTellsNothingThatTheCallDoesNot) {
   made.range(90, 210, "nccl:all_reduce, op_id = 5");
   made.message(100, 200, "ncclAllReduce", 4096);
   made.kernel(150, 10);
+
   made.range(290, 390, "nccl:all_reduce_coalesced");
   made.range(300, 305, "ncclGroupStart");
   made.range(310, 330, "nccl:all_reduce");
   made.message(315, 325, "ncclAllReduce", 64);
   made.range(340, 380, "ncclGroupEnd");
   made.kernel(350, 10);
+
   // Nothing of NCCL is inside.
   made.range(500, 600, "nccl:all_to_all, op_id = 6");
   made.kernel(550, 12);
+
   EXPECT_THAT(
       made.collectives(),
       ElementsAre(
@@ -167,6 +173,7 @@ TEST(NsysNccl, PayloadsAreReadAsBytesAndAsTextWithCommas) {
   made.range(900, 1000, "ncclAllReduce", "",
              NcclExport::binary(1001, {kCommunicator}));  // without the bytes
   made.kernel(950, 10);
+
   EXPECT_THAT(
       made.collectives(),
       ElementsAre(
@@ -201,6 +208,7 @@ TEST(NsysNccl, AGroupsCallsAreTheKernelsThatItsEndLaunches) {
   made.range(150, 200, "ncclGroupEnd");
   made.kernel(160, 12);
   made.kernel(170, 10);
+
   // Two of a kind: which is whose is not told, but they agree in the communicator.
   made.range(300, 305, "ncclGroupStart");
   made.message(310, 315, "ncclAllReduce", 10);
@@ -208,6 +216,7 @@ TEST(NsysNccl, AGroupsCallsAreTheKernelsThatItsEndLaunches) {
   made.range(330, 400, "ncclGroupEnd");
   made.kernel(340, 10);
   made.kernel(350, 10);
+
   EXPECT_THAT(
       made.collectives(),
       ElementsAre(
@@ -232,12 +241,14 @@ TEST(NsysNccl, AProcessWithSeveralDevicesHasARankForEach) {
   NcclExport made;
   made.communicator(4, 2, 0);
   made.communicator(4, 3, 1);
+
   made.range(100, 105, "ncclGroupStart");
   made.message(110, 115, "ncclAllReduce", 16);
   made.message(120, 125, "ncclAllReduce", 16);
   made.range(130, 200, "ncclGroupEnd");
   made.kernel(140, 10, 0);
   made.kernel(150, 10, 1);
+
   auto const details = made.collectives();
   ASSERT_EQ(details.size(), 2U);
   EXPECT_EQ(std::tuple(details[0].rank, details[0].bytes), std::tuple(2, 16U));

@@ -1,4 +1,4 @@
-// How large the job is of which reports of Nsight Systems tell: what MPI, NCCL and the launcher's
+// The size of the job that reports of Nsight Systems come from: what MPI, NCCL and the launcher's
 // environment say, and what the reports of one run say together.
 #include <filesystem>
 #include <fstream>
@@ -41,14 +41,14 @@ std::string launched_with(std::vector<std::string> const& variables) {
            "');";
   return sql;
 }
-std::string told_by_mpi(int rank, int size) {
+std::string reported_by_mpi(int rank, int size) {
   return fmt::format(
       "INSERT INTO MPI_RANKS VALUES ({}, {}); INSERT INTO MPI_COMMUNICATORS (rank, size) VALUES "
       "({}, {});",
       nsys_thread(kWorker, kWorker), rank, rank, size);
 }
-/// A communicator of NCCL of which the process is a member.
-std::string told_by_nccl(int rank, int size) {
+/// The process is a member of a communicator of NCCL.
+std::string reported_by_nccl(int rank, int size) {
   return fmt::format(
       R"sql(INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId, jsonText) VALUES
             (1, 2, 59, 'ncclCommInitRank', {}, 1, '{{"NCCL communicator ID": 77, "No. of ranks": {}, "Rank": {}, "CUDA device": 0}}');)sql",
@@ -65,17 +65,17 @@ std::pair<int32_t, int32_t> place_in_job(std::string const& sql) {
 }
 
 TEST(NsysRanks, TheJobIsAsLargeAsItsLauncherSaysWhereMpiTellsOfAPart) {
-  EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"OMPI_COMM_WORLD_SIZE=16"})),
+  EXPECT_THAT(place_in_job(reported_by_mpi(2, 4) + launched_with({"OMPI_COMM_WORLD_SIZE=16"})),
               Pair(2, 16));
-  EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"SLURM_STEP_NUM_TASKS=16"})),
+  EXPECT_THAT(place_in_job(reported_by_mpi(2, 4) + launched_with({"SLURM_STEP_NUM_TASKS=16"})),
               Pair(2, 16));
-  EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"OMPI_COMM_WORLD_SIZE=2"})),
+  EXPECT_THAT(place_in_job(reported_by_mpi(2, 4) + launched_with({"OMPI_COMM_WORLD_SIZE=2"})),
               Pair(2, 4))
       << "of another launcher";
 }
 
 TEST(NsysRanks, AnAllocationIsBelievedWhereNothingElseTellsHowLargeTheJobIs) {
-  EXPECT_THAT(place_in_job(told_by_mpi(2, 4) + launched_with({"SLURM_NTASKS=16"})), Pair(2, 4));
+  EXPECT_THAT(place_in_job(reported_by_mpi(2, 4) + launched_with({"SLURM_NTASKS=16"})), Pair(2, 4));
   EXPECT_THAT(place_in_job(launched_with({"SLURM_PROCID=3", "SLURM_NTASKS=16"})), Pair(3, 16));
   EXPECT_THAT(
       place_in_job(launched_with({"SLURM_PROCID=3", "SLURM_NTASKS=16", "SLURM_STEP_NUM_TASKS=8"})),
@@ -83,14 +83,15 @@ TEST(NsysRanks, AnAllocationIsBelievedWhereNothingElseTellsHowLargeTheJobIs) {
 }
 
 TEST(NsysRanks, ACommunicatorOfAPartOfTheJobIsNoJob) {
-  EXPECT_THAT(place_in_job(told_by_nccl(1, 4)), Pair(1, 4));
-  EXPECT_THAT(place_in_job(told_by_nccl(1, 4) + launched_with({"RANK=9", "WORLD_SIZE=16"})),
+  EXPECT_THAT(place_in_job(reported_by_nccl(1, 4)), Pair(1, 4));
+  EXPECT_THAT(place_in_job(reported_by_nccl(1, 4) + launched_with({"RANK=9", "WORLD_SIZE=16"})),
               Pair(9, 16));
-  EXPECT_THAT(place_in_job(told_by_nccl(1, 4) + launched_with({"RANK=9", "WORLD_SIZE=4"})),
+  EXPECT_THAT(place_in_job(reported_by_nccl(1, 4) + launched_with({"RANK=9", "WORLD_SIZE=4"})),
               Pair(1, 4))
       << "there is no rank 9";
+
   EXPECT_THAT(
-      place_in_job(told_by_nccl(1, 4) + launched_with({"SLURM_PROCID=0", "SLURM_NTASKS=2"})),
+      place_in_job(reported_by_nccl(1, 4) + launched_with({"SLURM_PROCID=0", "SLURM_NTASKS=2"})),
       Pair(1, 4))
       << "the environment is that of a launcher on each host";
 }
@@ -117,7 +118,7 @@ class NsysRun : public ::testing::Test {
 };
 
 TEST_F(NsysRun, TheReportsOfOneRunSayTheSameWorldSizeAndMissNoRank) {
-  write("a.sqlite", told_by_mpi(0, 2));
+  write("a.sqlite", reported_by_mpi(0, 2));
   write("b.sqlite", launched_with({"SLURM_PROCID=2", "SLURM_STEP_NUM_TASKS=4"}));
   model::Run const run = open();
   ASSERT_EQ(run.ranks.size(), 2U);

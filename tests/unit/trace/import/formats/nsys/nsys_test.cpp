@@ -1,48 +1,41 @@
 // Exports of Nsight Systems: what each table becomes, in any order of rows, with tables and columns
 // missing; processes and ranks.
-#include "trace/import/formats/nsys/nsys_importer.h"
-
 #include <algorithm>
+#include <bit>
 #include <random>
 #include <set>
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/nsys_export.h"
+#include "tests/unit/trace/import/formats/nsys/nsys_traces.h"
 
 namespace stepscope::import::nsys {
 namespace {
 
-using model::EventKind;
-using support::nsys_database;
-using support::nsys_job_sql;
-using support::nsys_process;
-using support::nsys_thread;
+using nsys_tests::detail_named;
+using nsys_tests::nsys_database;
+using nsys_tests::nsys_job_sql;
+using nsys_tests::nsys_process;
+using nsys_tests::nsys_thread;
+using nsys_tests::nsys_worker;
+using nsys_tests::read_bytes;
+using nsys_tests::read_sql;
+using nsys_tests::row_named;
+using nsys_tests::small;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
 /// Track, kind, name, start, duration, correlation.
 using NsysRow = std::tuple<std::string, std::string, std::string, int64_t, int64_t, uint64_t>;
-
-base::Expected<std::vector<model::Trace>> read_bytes(std::string const& bytes,
-                                                     std::string const& name = "report.sqlite") {
-  return read_nsys_export(Input(std::as_bytes(std::span(bytes)), name));
-}
-
-std::vector<model::Trace> read_sql(std::string const& sql,
-                                   std::string const& name = "report.sqlite") {
-  auto traces = read_bytes(nsys_database(sql), name);
-  EXPECT_TRUE(traces) << traces.error().message;
-  return traces ? std::move(*traces) : std::vector<model::Trace>();
-}
 
 std::multiset<NsysRow> rows_of(model::Trace const& trace) {
   std::multiset<NsysRow> rows;
@@ -51,33 +44,6 @@ std::multiset<NsysRow> rows_of(model::Trace const& trace) {
                  trace.start(row), trace.end(row) - trace.start(row),
                  trace.columns().correlation[row]);
   return rows;
-}
-
-/// The only row of that name; the test fails where there is none.
-uint32_t row_named(model::Trace const& trace, std::string_view name) {
-  for (uint32_t row = 0; row < trace.event_count(); ++row)
-    if (trace.name(row) == name) return row;
-  ADD_FAILURE() << "no event is named " << name;
-  return 0;
-}
-
-template <class Detail>
-Detail detail_named(model::Trace const& trace, std::string_view name) {
-  return trace.detail<Detail>(row_named(trace, name));
-}
-
-/// An export with the schema alone, and these statements.
-std::string small(std::string const& sql) {
-  return std::string(support::kNsysSchema) +
-         "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'add'); " + sql;
-}
-
-/// A process with one kernel on a device.
-std::string nsys_worker(int64_t process, int device, int64_t start = 10) {
-  return fmt::format(
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
-      "globalPid, demangledName, shortName) VALUES ({}, {}, {}, 1, 7, {}, 2, 2);",
-      start, start + 5, device, nsys_process(process));
 }
 
 TEST(NsysExport, IsKnownByItsTablesWhateverItsName) {
@@ -105,6 +71,7 @@ TEST(NsysExport, HasATraceForEachProcessOfTheProgram) {
     EXPECT_EQ(info.world_size, 2);
     EXPECT_THAT(info.facts, Contains(Pair("launched", "torchrun train.py")));
     EXPECT_THAT(info.facts, Contains(Pair("left out", HasSubstr("1 of the report's processes"))));
+
     auto const devices = traces[static_cast<size_t>(i)].devices();
     ASSERT_EQ(devices.size(), 1U);
     EXPECT_EQ(devices[0].id, i);
@@ -117,9 +84,11 @@ TEST(NsysExport, HasATraceForEachProcessOfTheProgram) {
 TEST(NsysExport, EachTableBecomesItsRows) {
   auto const traces = read_sql(nsys_job_sql());
   ASSERT_EQ(traces.size(), 2U);
+
   std::string const collective =
       "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)";
   std::string const kernel = "void add<float>(float*, int)";
+
   std::multiset<NsysRow> const expected = {
       {"trainer", "range", "step 5", 900, 2800, 0},
       {"trainer", "annotated_range", "forward", 950, 200, 0},
@@ -150,8 +119,10 @@ TEST(NsysExport, EachTableBecomesItsRows) {
       {"SM Active [%]", "sample", "SM Active [%]", 2000, 0, 0},
       {"SM Active [%]", "sample", "SM Active [%]", 2200, 0, 0},
   };
+
   EXPECT_EQ(rows_of(traces[0]), expected);
   EXPECT_EQ(rows_of(traces[1]).size(), expected.size() - 1);
+
   EXPECT_EQ(traces[0].log().unmatched_launches, 0U);
   EXPECT_EQ(traces[0].log().unmatched_ops, 0U);
   EXPECT_EQ(traces[0].log().dropped, 0U);
@@ -161,6 +132,7 @@ TEST(NsysExport, RowsSayWhatTheirTablesSay) {
   auto const traces = read_sql(nsys_job_sql());
   ASSERT_EQ(traces.size(), 2U);
   model::Trace const& trace = traces[1];
+
   auto const kernel = detail_named<model::KernelDetail>(trace, "void add<float>(float*, int)");
   EXPECT_EQ(std::tuple(kernel.grid_x, kernel.grid_y, kernel.grid_z, kernel.block_x, kernel.block_y,
                        kernel.block_z),
@@ -169,21 +141,26 @@ TEST(NsysExport, RowsSayWhatTheirTablesSay) {
   EXPECT_EQ(kernel.shared_memory_bytes, 1536U);
   EXPECT_EQ(kernel.graph, 0U);
   EXPECT_EQ(detail_named<model::KernelDetail>(trace, "CUDA graph 9").graph, 9U);
+
   auto const kernels = trace.details<model::KernelDetail>();
   EXPECT_EQ(std::count_if(
                 kernels.begin(), kernels.end(),
                 [](auto const& one) { return one.graph == 5 && one.graph_node == 21474836481U; }),
             1);
+
   auto const copy = detail_named<model::CopyDetail>(trace, "Memcpy HtoD (Pinned -> Device)");
   EXPECT_EQ(std::tuple(copy.bytes, copy.direction, copy.pinned),
             std::tuple(4096U, model::CopyDirection::kHostToDevice, 1));
   EXPECT_EQ(detail_named<model::CopyDetail>(trace, "Memset (Device)").bytes, 256U);
+
   auto const sync = detail_named<model::SyncDetail>(trace, "cudaStreamSynchronize");
   EXPECT_EQ(std::tuple(sync.sync, sync.device, sync.stream),
             std::tuple(model::SyncKind::kStream, 1, 7));
+
   auto const wait = detail_named<model::StreamWaitDetail>(trace, "stream wait");
   EXPECT_EQ(std::tuple(wait.source_device, wait.source_stream, wait.source_correlation),
             std::tuple(1, 13, 18U));
+
   auto const allocated = detail_named<model::MemoryDetail>(trace, "cudaMalloc");
   EXPECT_EQ(std::tuple(allocated.address, allocated.bytes, allocated.allocated_bytes,
                        allocated.reserved_bytes, allocated.device),
@@ -191,14 +168,18 @@ TEST(NsysExport, RowsSayWhatTheirTablesSay) {
   EXPECT_EQ(std::tuple(allocated.op, allocated.memory),
             std::tuple(model::MemoryOp::kAllocate, model::MemoryKind::kDevice));
   EXPECT_EQ(detail_named<model::MemoryDetail>(trace, "free").allocated_bytes, 0U);
+
   auto const range = detail_named<model::RangeDetail>(trace, "forward");
   EXPECT_EQ(std::tuple(range.category, range.color), std::tuple(3U, 16711680U));
+
   auto const mark = detail_named<model::RangeDetail>(trace, "loss");
   EXPECT_EQ(mark.payload_type, model::NumberType::kReal);
   EXPECT_EQ(std::bit_cast<double>(mark.payload), 0.5);
+
   auto const message = detail_named<model::RangeDetail>(trace, "MPI_Allreduce");
   EXPECT_EQ(std::tuple(message.bytes, message.communicator), std::tuple(8U, 44U));
   EXPECT_EQ(detail_named<model::SampleDetail>(trace, "SM Active [%]").value, 75);
+
   auto const& collective = trace.details<model::CollectiveDetail>();
   ASSERT_EQ(collective.size(), 1U);
   EXPECT_EQ(std::tuple(collective[0].op, collective[0].algorithm, collective[0].protocol,
@@ -222,6 +203,7 @@ std::pair<std::string, std::vector<std::string>> split_script(std::string const&
   std::string tables;
   std::vector<std::string> inserts;
   std::istringstream text(sql);
+
   for (std::string statement; std::getline(text, statement, ';');) {
     statement.erase(0, statement.find_first_not_of(" \n"));
     if (statement.starts_with("INSERT"))
@@ -229,6 +211,7 @@ std::pair<std::string, std::vector<std::string>> split_script(std::string const&
     else if (!statement.empty())
       tables += statement + ";";
   }
+
   return {tables, inserts};
 }
 
@@ -236,12 +219,14 @@ TEST(NsysExport, RowsInAnyOrderAreTheSameTrace) {
   auto [tables, inserts] = split_script(nsys_job_sql());
   auto const ordered = read_sql(nsys_job_sql());
   ASSERT_EQ(ordered.size(), 2U);
+
   for (uint32_t seed = 0; seed < 6; ++seed) {
     std::shuffle(inserts.begin(), inserts.end(), std::mt19937(seed));
     std::string sql = tables;
     for (std::string const& insert : inserts) sql += insert + ";";
     auto const shuffled = read_sql(sql);
     ASSERT_EQ(shuffled.size(), 2U);
+
     for (size_t i = 0; i < 2; ++i) {
       EXPECT_EQ(rows_of(shuffled[i]), rows_of(ordered[i])) << seed;
       ASSERT_EQ(shuffled[i].tracks().size(), ordered[i].tracks().size());
@@ -256,6 +241,7 @@ TEST(NsysExport, IsReadWithoutAnyOneOfItsTables) {
   auto const [tables, inserts] = split_script(nsys_job_sql());
   std::istringstream text(tables);
   size_t dropped = 0;
+
   for (std::string statement; std::getline(text, statement, ';'); ++dropped) {
     std::string const name = statement.substr(13, statement.find(' ', 13) - 13);
     auto const traces = read_bytes(nsys_database(nsys_job_sql() + "DROP TABLE " + name));
@@ -263,6 +249,7 @@ TEST(NsysExport, IsReadWithoutAnyOneOfItsTables) {
     EXPECT_EQ(traces->size(), 2U) << name;
     EXPECT_FALSE(traces->front().log().truncated) << name;
   }
+
   EXPECT_GE(dropped, 30U);
 }
 
@@ -289,6 +276,7 @@ TEST(NsysExport, IsReadWithoutAnyOneOfItsColumns) {
       SCOPED_TRACE(table + "." + column);
       auto const traces = read_bytes(nsys_database(nsys_job_sql() + "ALTER TABLE " + table +
                                                    " DROP COLUMN \"" + column + "\""));
+
       ASSERT_TRUE(traces) << traces.error().message;
       ASSERT_GE(traces->size(), 2U);
       EXPECT_GE(traces->back().event_count(), 17U);
@@ -304,6 +292,7 @@ TEST(NsysExport, OfAnOldVersionWithoutProcessesOfKernelsIsOfTheProcessThatCalled
                   "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, "
                   "streamId, correlationId, shortName) VALUES (30, 40, 0, 1, 7, 1, 2)",
                   nsys_thread(55, 56)));
+
   auto const traces = read_sql(sql);
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].info().process_id, 55);
@@ -317,6 +306,7 @@ TEST(NsysExport, RepairsAndCountsWhatCannotBe) {
       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
       "correlationId, globalPid, demangledName, shortName) VALUES ";
   auto const pid = std::to_string(nsys_process(5));
+
   std::string sql =
       small(insert + "(100, 90, 0, 1, 7, 0, " + pid + ", 2, 2)");         // ends before it starts
   sql += ";" + insert + "(0, 0, 0, 1, 7, 0, " + pid + ", 2, 2)";          // has no time
@@ -327,9 +317,11 @@ TEST(NsysExport, RepairsAndCountsWhatCannotBe) {
          ", 2, 2)";  // beyond time
   sql +=
       ";" + insert + "('soon', x'FF', 'first', 1.5, 7, 'x', " + pid + ", 2, 2)";  // of other types
+
   auto const traces = read_sql(sql);
   ASSERT_EQ(traces.size(), 1U);
   model::ImportLog const& log = traces[0].log();
+
   EXPECT_EQ(log.negative_durations, 1U);
   EXPECT_EQ(log.dropped, 2U);
   EXPECT_EQ(log.impossible_times, 1U);
@@ -339,120 +331,13 @@ TEST(NsysExport, RepairsAndCountsWhatCannotBe) {
   EXPECT_EQ(traces[0].start(row_named(traces[0], "name 777")), 200);
 }
 
-TEST(NsysExport, RangesWithoutAnEndLastUntilTheEndOfTheTrace) {
-  auto const tid = std::to_string(nsys_thread(5, 6));
-  std::string const insert =
-      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES ";
-  auto const traces =
-      read_sql(small(insert + "(10, 90, 59, 'whole', " + tid + "), (20, NULL, 35, 'open', " + tid +
-                     "), (30, NULL, 59, 'cut', " + tid + "), (40, NULL, 36, NULL, " + tid +
-                     "), (50, 60, 12345, 'of a new type', " + tid + ")"));
-  ASSERT_EQ(traces.size(), 1U);
-  EXPECT_EQ(traces[0].end(row_named(traces[0], "open")), 90);
-  EXPECT_EQ(traces[0].end(row_named(traces[0], "cut")), 90);
-  EXPECT_EQ(traces[0].event_count(), 3U);
-  EXPECT_EQ(traces[0].log().unknown_events, 2U);
-  EXPECT_THAT(traces[0].log().notes, Contains(HasSubstr("2 ranges never end")));
-  EXPECT_THAT(traces[0].log().notes, Contains(HasSubstr("1 end of ranges has no begin")));
-}
-
-TEST(NsysExport, OurOwnAnnotationsAndThoseOfPyTorchMeanWhatTheyMeanElsewhere) {
-  auto const tid = std::to_string(nsys_thread(5, 6));
-  std::string const insert =
-      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid, domainId, category, "
-      "int64Value) VALUES ";
-  auto const traces = read_sql(small(
-      insert + "(10, 90, 59, 'step', " + tid + ", 4, 1, 17), (20, 30, 59, 'forward', " + tid +
-      ", 4, 2, NULL), (30, 40, 59, 'batch', " + tid + ", 4, 3, NULL), (50, 60, 59, 'weights', " +
-      tid + ", 4, 4, NULL), (61, 62, 59, 'work', " + tid +
-      ", 4, 0, NULL), (1, NULL, 75, 'stepscope', " + tid +
-      ", 4, NULL, NULL), (100, 200, 59, 'ProfilerStep#8, op_id = 3', " + tid +
-      ", 0, NULL, NULL), (110, 120, 59, "
-      "'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__', " +
-      tid + ", 0, NULL, NULL)"));
-  ASSERT_EQ(traces.size(), 1U);
-  model::Trace const& trace = traces[0];
-  EXPECT_EQ(detail_named<model::StepDetail>(trace, "step").index, 17);
-  EXPECT_EQ(trace.kind(row_named(trace, "forward")), EventKind::kPhase);
-  EXPECT_EQ(trace.kind(row_named(trace, "batch")), EventKind::kInputWait);
-  EXPECT_EQ(trace.kind(row_named(trace, "memory: weights")), EventKind::kRange);
-  EXPECT_EQ(trace.kind(row_named(trace, "work")), EventKind::kRange);
-  EXPECT_EQ(detail_named<model::StepDetail>(trace, "ProfilerStep#8").index, 8);
-  EXPECT_EQ(
-      trace.kind(row_named(trace, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")),
-      EventKind::kInputWait);
-}
-
-TEST(NsysExport, RangesOfPyTorchAreNamedWithoutTheNumbersOfTheirCalls) {
-  std::string sql = small("");
-  int64_t start = 0;
-  for (char const* const name :
-       {"aten::copy_, op_id = 991065", "aten::add, seq = 45330, op_id = 990730",
-        "aten::mul, seq = 7",
-        "aten::addmm, seq = 7, op_id = 12, sizes = [[2, 3], []], input_op_ids = [(5,0), (6,1)]",
-        "aten::cat, sizes = [[], [], [4]]", "x, op_id = 5, seq = 4", "x, op_id = 5b",
-        "x, op_id = ", "op_id = 5", ", op_id = 5", "x, sizes = [a]", "epoch = 5"})
-    sql += fmt::format(
-        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES ({}, {}, 59, "
-        "'{}', {});",
-        ++start, start, name, nsys_thread(5, 6));
-  sql += fmt::format(
-      "INSERT INTO StringIds VALUES (3, 'aten::copy_, op_id = 3'), (4, 'aten::view');"
-      "INSERT INTO NVTX_EVENTS (start, end, eventType, textId, globalTid) VALUES (13, 13, 59, 3, "
-      "{0}), (14, 14, 59, 4, {0});",
-      nsys_thread(5, 6));
-  auto const traces = read_sql(sql);
-  ASSERT_EQ(traces.size(), 1U);
-  std::vector<std::string> names;
-  for (uint32_t row = 0; row < traces[0].event_count(); ++row)
-    names.emplace_back(traces[0].name(row));
-  EXPECT_THAT(
-      names, ElementsAre("aten::copy_", "aten::add", "aten::mul", "aten::addmm", "aten::cat",
-                         "x, op_id = 5", "x, op_id = 5b", "x, op_id = ", "op_id = 5", ", op_id = 5",
-                         "x, sizes = [a]", "epoch = 5", "aten::copy_", "aten::view"));
-}
-
-TEST(NsysExport, WhatCudaItselfTakesTimeForIsNoOverheadOfTheProfiler) {
-  std::string sql = small("");
-  for (int type = 0; type <= 9; ++type)
-    sql += fmt::format("INSERT INTO PROFILER_OVERHEAD VALUES ({}, {}, {}, 2, {});", 10 * type + 1,
-                       10 * type + 5, nsys_thread(5, 6), type);
-  sql += nsys_worker(5, 0, 200);
-  auto const traces = read_sql(sql);
-  ASSERT_EQ(traces.size(), 1U);
-  std::multiset<std::string> of_profiler, of_cuda;
-  for (uint32_t row = 0; row < traces[0].event_count(); ++row) {
-    if (traces[0].kind(row) == EventKind::kOverhead) of_profiler.emplace(traces[0].name(row));
-    if (traces[0].kind(row) == EventKind::kApi) of_cuda.emplace(traces[0].name(row));
-  }
-  EXPECT_THAT(of_profiler, ElementsAre("CUPTI buffer flush", "CUPTI instrumentation",
-                                       "CUPTI resource", "profiler", "profiler", "profiler"));
-  EXPECT_THAT(of_cuda, ElementsAre("command buffer full", "driver compiler",
-                                   "lazy function loading", "module loading"));
-}
-
-TEST(NsysExport, StreamsOfSeveralContextsOfADeviceAreApart) {
-  auto const pid = std::to_string(nsys_process(5));
-  std::string const insert =
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
-      "globalPid, demangledName, shortName) VALUES ";
-  auto const traces = read_sql(
-      small(insert + "(10, 20, 0, 2, 7, " + pid + ", 2, 2), (15, 25, 0, 1, 7, " + pid + ", 2, 2)"));
-  ASSERT_EQ(traces.size(), 1U);
-  ASSERT_EQ(traces[0].tracks().size(), 2U);
-  EXPECT_EQ(traces[0].tracks()[0].name, "stream 7");
-  EXPECT_EQ(traces[0].tracks()[0].id, 7);
-  EXPECT_EQ(traces[0].tracks()[1].name, "stream 7 of context 2");
-  EXPECT_EQ(traces[0].tracks()[1].id, (int64_t{2} << 32) + 7);
-  EXPECT_EQ(traces[0].log().overlapping_slices, 0U);
-}
-
 TEST(NsysExport, WhoseTimesWereShiftedCountsFromTheSameInstant) {
   auto const event =
       "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES ({}, {}, 59, 'x', " +
       std::to_string(nsys_thread(5, 6)) + ");";
   std::string const start =
       "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000, '', '', 0);";
+
   auto const plain = read_sql(small(start + fmt::format(fmt::runtime(event), 100, 200)));
   auto const normalized = read_sql(
       small(start + "INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PARAM_TIME_NORMALIZE', 'true');" +
@@ -460,95 +345,13 @@ TEST(NsysExport, WhoseTimesWereShiftedCountsFromTheSameInstant) {
   auto const shifted = read_sql(
       small(start + "INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PARAM_TIME_SHIFT', '5000');" +
             fmt::format(fmt::runtime(event), 5100, 5200)));
+
   for (auto const* const traces : {&plain, &normalized, &shifted}) {
     ASSERT_EQ(traces->size(), 1U);
     EXPECT_EQ(traces->front().info().origin_epoch_ns + traces->front().start(0),
               1700000000000000100);
     EXPECT_EQ(traces->front().end(0) - traces->front().start(0), 100);
   }
-}
-
-TEST(NsysExport, CopiesBetweenDevicesNameTheOther) {
-  auto const pid = std::to_string(nsys_process(5));
-  std::string const insert =
-      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, "
-      "globalPid, bytes, copyKind, srcKind, dstKind, "
-      "srcDeviceId, dstDeviceId) VALUES ";
-  auto const traces = read_sql(small(insert + "(10, 20, 0, 1, 7, " + pid +
-                                     ", 64, 10, 2, 2, 0, 3), (30, 40, 0, 1, 7, " + pid +
-                                     ", 64, 8, 2, 2, 5, 0), (50, 60, 0, 1, 7, " + pid +
-                                     ", 64, 8, 2, 2, 0, 0), (70, 80, 0, 1, 7, " + pid +
-                                     ", 64, 99, NULL, NULL, NULL, NULL), (90, 95, 0, 1, 7, " + pid +
-                                     ", 4096, 11, NULL, NULL, NULL, NULL)"));
-  ASSERT_EQ(traces.size(), 1U);
-  auto const copies = traces[0].details<model::CopyDetail>();
-  ASSERT_EQ(copies.size(), 5U);
-  using enum model::CopyDirection;
-  EXPECT_EQ(std::tuple(copies[0].direction, copies[0].peer_device), std::tuple(kPeerToPeer, 3));
-  EXPECT_EQ(std::tuple(copies[1].direction, copies[1].peer_device), std::tuple(kPeerToPeer, 5));
-  EXPECT_EQ(std::tuple(copies[2].direction, copies[2].peer_device),
-            std::tuple(kDeviceToDevice, -1));
-  EXPECT_EQ(copies[3].direction, kUnknown);
-  EXPECT_EQ(copies[4].direction, kHostToDevice);
-  EXPECT_EQ(traces[0].name(4), "Memcpy HtoD (Managed -> Managed)");
-}
-
-TEST(NsysExport, MemoryIsAccountedInTheOrderOfTimeWithItsPools) {
-  auto const pid = std::to_string(nsys_process(5));
-  std::string const insert =
-      "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS (start, globalPid, deviceId, contextId, address, "
-      "bytes, memKind, memoryOperationType, "
-      "correlationId, localMemoryPoolAddress, localMemoryPoolSize) VALUES ";
-  auto const traces = read_sql(small(
-      insert + "(40, " + pid + ", 0, 1, 1, 100, 2, 1, 4, NULL, NULL), (10, " + pid +
-      ", 0, 1, 1, 100, 2, 0, 1, NULL, NULL), (20, " + pid +
-      ", 0, 1, 2, 50, 2, 0, 2, 99, 1000), (30, " + pid +
-      ", 0, 1, 3, 7, 1, 0, 3, NULL, NULL), (50, " + pid + ", 0, 1, 77, 5, 2, 1, 5, NULL, NULL)"));
-  ASSERT_EQ(traces.size(), 1U);
-  auto const changes = traces[0].details<model::MemoryDetail>();
-  ASSERT_EQ(changes.size(), 5U);
-  auto const totals = [&](size_t i) {
-    return std::tuple(changes[i].allocated_bytes, changes[i].reserved_bytes, changes[i].device);
-  };
-  EXPECT_EQ(totals(0), std::tuple(100U, 100U, 0));
-  EXPECT_EQ(totals(1), std::tuple(150U, 1100U, 0));
-  EXPECT_EQ(totals(2), std::tuple(0U, 0U, -1));  // of the host
-  EXPECT_EQ(totals(3), std::tuple(50U, 1000U, 0));
-  EXPECT_EQ(totals(4), std::tuple(50U, 1000U, 0));  // was never seen to be allocated
-}
-
-TEST(NsysExport, NodesOfGraphsAreNamedWithTheirGraphs) {
-  auto const pid = std::to_string(nsys_process(5));
-  // A node's number has its graph's in the upper half; new exports say the graph beside it.
-  std::string const sql =
-      "ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY ADD COLUMN graphId INTEGER;"
-      "CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start INTEGER, graphNodeId INTEGER, "
-      "originalGraphNodeId INTEGER);"
-      "INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (1, 12884901889, 8589934593);"
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, "
-      "correlationId, globalPid, demangledName, "
-      "shortName, graphNodeId, graphId) VALUES (10, 20, 0, 1, 7, 1, " +
-      pid + ", 2, 2, 12884901889, NULL), (20, 30, 0, 1, 7, 1, " + pid +
-      ", 2, 2, 12884901890, 9), (30, 40, 0, 1, 7, 2, " + pid +
-      ", 2, 2, NULL, NULL);"
-      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, "
-      "correlationId, globalPid, bytes, copyKind, "
-      "graphNodeId, graphId) VALUES (40, 50, 0, 1, 7, 1, " +
-      pid + ", 4, 1, 12884901891, 9), (50, 60, 0, 1, 7, 1, " + pid +
-      ", 4, 1, 12884901891, NULL);"
-      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, "
-      "correlationId, globalPid, bytes, graphNodeId) VALUES (60, 70, 0, 1, 7, 1, " +
-      pid + ", 4, 12884901892);";
-  auto const traces = read_sql(small(sql));
-  ASSERT_EQ(traces.size(), 1U);
-  std::vector<std::pair<uint32_t, uint64_t>> kernels, copies;
-  for (auto const& kernel : traces[0].details<model::KernelDetail>())
-    kernels.emplace_back(kernel.graph, kernel.graph_node);
-  for (auto const& copy : traces[0].details<model::CopyDetail>())
-    copies.emplace_back(copy.graph, copy.graph_node);
-  EXPECT_THAT(kernels, ElementsAre(Pair(3U, 12884901889U), Pair(9U, 12884901890U), Pair(0U, 0U)));
-  EXPECT_THAT(copies,
-              ElementsAre(Pair(9U, 12884901891U), Pair(3U, 12884901891U), Pair(3U, 12884901892U)));
 }
 
 std::vector<std::pair<int32_t, int32_t>> nsys_ranks(std::vector<model::Trace> const& traces) {
@@ -582,6 +385,7 @@ TEST(NsysExport, OfOneProcessTakesItsRankFromTheEnvironmentElseFromTheFilesName)
   EXPECT_THAT(
       nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("OMPI_COMM_WORLD_RANK=6")))),
       ElementsAre(Pair(6, 1)));
+
   EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0)), "job/rank-7.sqlite")),
               ElementsAre(Pair(7, 1)));
   EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("RANK=\"-3\"")))),
@@ -595,11 +399,13 @@ TEST(NsysExport, ThatTellsNoRanksHasItsProcessesInTheOrderOfTheirDevicesElseInTh
       processes.emplace_back(trace.info().process_id, trace.info().rank);
     return processes;
   };
+
   EXPECT_THAT(ordered(nsys_worker(50, 1) + nsys_worker(60, 0)),
               ElementsAre(Pair(60, -1), Pair(50, -1)));
   // Each sees its own GPU as the first one.
   EXPECT_THAT(ordered(nsys_worker(50, 0) + nsys_worker(60, 0)),
               ElementsAre(Pair(50, -1), Pair(60, -1)));
+
   // One without a device is no rank as launchers number them.
   std::string const helper = fmt::format(
       "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (1, 2, 59, 'x', "
@@ -616,37 +422,6 @@ TEST(NsysExport, ReportsThatWereNotExportedSayWhatToDo) {
   EXPECT_FALSE(advice_for_report("a.sqlite"));
 }
 
-TEST(NsysExport, CounterOfAGpuIsShownWithTheProcessThatUsedItMost) {
-  std::string const metrics =
-      "INSERT INTO TARGET_INFO_GPU_METRICS VALUES (256, 0, '', 1, 'SM Active'); INSERT INTO "
-      "GPU_METRICS VALUES (0, 50, 256, 1, 9), "
-      "(0, 60, 256, 2, 8), (0, 70, 511, 1, 7);";
-  auto const traces =
-      read_sql(small(nsys_worker(50, 0) + nsys_worker(60, 0) + nsys_worker(60, 0, 20) + metrics));
-  ASSERT_EQ(traces.size(), 2U);
-  EXPECT_EQ(traces[0].details<model::SampleDetail>().size(), 0U);
-  EXPECT_EQ(detail_named<model::SampleDetail>(traces[1], "SM Active").value, 9);
-  EXPECT_EQ(detail_named<model::SampleDetail>(traces[1], "metric 2").value, 8);
-  EXPECT_THAT(traces[1].log().notes,
-              Contains(HasSubstr("1 sample is of GPUs that no process used")));
-}
-
-TEST(NsysExport, CounterOfAGpuIsShownWithTheProcessThatSeesThisGpu) {
-  // Each process sees its own GPU as the first one; the second did more.
-  std::string const sql = nsys_worker(50, 0) + nsys_worker(60, 0) + nsys_worker(60, 0, 20) +
-                          nsys_worker(60, 0, 30) +
-                          "INSERT INTO TARGET_INFO_CUDA_DEVICE (gpuId, cudaId, pid) VALUES (0, 0, "
-                          "50), (1, 0, 60);INSERT INTO GPU_METRICS VALUES (0, 50, 256, 1, 11), (0, "
-                          "50, 257, 1, 99), (0, 50, 258, 1, 7);";
-  auto const traces = read_sql(small(sql));
-  ASSERT_EQ(traces.size(), 2U);
-  for (model::Trace const& trace : traces) {
-    auto const samples = trace.details<model::SampleDetail>();
-    ASSERT_EQ(samples.size(), 1U);
-    EXPECT_EQ(samples[0].value, trace.info().process_id == 50 ? 11 : 99);
-  }
-}
-
 TEST(NsysExport, WarningsOfTheProfilerAndTablesThatAreNotReadAreTold) {
   auto const traces =
       read_sql(small(nsys_worker(50, 0) +
@@ -654,6 +429,7 @@ TEST(NsysExport, WarningsOfTheProfilerAndTablesThatAreNotReadAreTold) {
                      "collected', NULL), (2, 0, 0, 1, 'hello', NULL);CREATE TABLE SCHED_EVENTS "
                      "(start INTEGER, cpu INTEGER); INSERT INTO SCHED_EVENTS VALUES (1, 2);"
                      "CREATE TABLE COMPOSITE_EVENTS (start INTEGER, cpu INTEGER)"));
+
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_THAT(traces[0].log().notes,
               ElementsAre("Nsight Systems warning: Not all events were collected"));
@@ -671,6 +447,7 @@ TEST(NsysExport, NamesAreCleanedAndCut) {
       "printf('%.20000c', 'x'), " +
       tid + ")"));
   ASSERT_EQ(traces.size(), 1U);
+
   EXPECT_EQ(traces[0].name(0),
             "a\xEF\xBF\xBD\xEF\xBF\xBD"
             "b");

@@ -60,6 +60,7 @@ std::string slice(uint64_t track, uint64_t begin, uint64_t end, std::string cons
   auto const with_arguments = [&](MessageWriter& writer) {
     for (std::string const& of : arguments) writer.bytes(4, of);
   };
+
   return packet(number(8, begin), number(10, 1),
                 bytes(11, message(number(9, kBegin), number(11, track), bytes(22, category),
                                   bytes(23, name), with_arguments))) +
@@ -108,11 +109,13 @@ TEST(PerfettoImport, DeviceWorkIsKnownByPyTorchsCategoriesAndArguments) {
       slice(4, 2000, 2500, "gemm", "kernel",
             {argument("correlation", 5), argument("device", 0), argument("stream", 7)}) +
       slice(4, 2600, 2700, "Memcpy HtoD (Pinned -> Device)", "gpu_memcpy", {argument("bytes", 64)});
+
   auto const traces = read(trace, "rank-3.pftrace");
   ASSERT_EQ(traces.size(), 1);
   ASSERT_EQ(traces[0].devices().size(), 1);
   EXPECT_EQ(traces[0].info().rank, -1) << "its name tells: TraceSource::open()";
   EXPECT_EQ(traces[0].log().unmatched_launches, 0);
+
   std::set<std::string> on_device;
   for (uint32_t row = 0; row < traces[0].event_count(); ++row)
     if (model::is_device_op(traces[0].kind(row)))
@@ -132,10 +135,12 @@ TEST(PerfettoImport, AFlowJoinsALaunchWithItsOpWhereNoArgumentDoes) {
            packet(number(8, end), number(10, 1),
                   bytes(11, message(number(9, kEnd), number(11, track))));
   };
+
   std::string const trace = thread(2, 10, 10, "main") + plain_track(3, 0, "GPU 1") +
                             plain_track(4, 3, "stream 9") +
                             with_flow(2, 1000, 1100, "cudaLaunchKernel", "cuda_runtime") +
                             with_flow(4, 2000, 2500, "gemm", "kernel");
+
   auto const traces = read(trace);
   ASSERT_EQ(traces.size(), 1);
   ASSERT_EQ(traces[0].devices().size(), 1);
@@ -149,12 +154,15 @@ TEST(PerfettoImport, InternedNamesAreOfTheirSequenceAndAreForgottenWhenItSaysSo)
     return packet(number(8, time), number(10, sequence), number(13, flags), bytes(12, interned),
                   bytes(11, message(number(9, kInstant), number(11, 2), number(10, 1))));
   };
+
   auto const names = [](std::string const& text) {
     return message(bytes(2, message(number(1, 1), bytes(2, text))));
   };
+
   std::string const trace = thread(2, 10, 10, "main") + named(1, 3, 100, names("a")) +
                             named(2, 3, 200, names("b")) + named(1, 2, 300, "") +
                             named(1, 3, 400, "") + named(3, 2, 500, names("lost"));
+
   auto const traces = read(trace);
   ASSERT_EQ(traces.size(), 1);
   EXPECT_THAT(events_of(traces[0]),
@@ -173,13 +181,16 @@ TEST(PerfettoImport, ClocksOfSequencesAndIncrementsAreBroughtOntoTheTracesClock)
     if (unit > 0) writer.varint(4, unit);
     return writer.text();
   };
+
   std::string const snapshot = message(bytes(1, clock(6, 1'000'000)), bytes(1, clock(3, 400'000)),
                                        bytes(1, clock(1, 1'700'000'000'000'000'000)));
   std::string const own =
       message(bytes(1, clock(6, 2'000'000)), bytes(1, clock(64, 5, true, 1000)));
+
   auto const instant = [](std::string const& name) {
     return message(number(9, kInstant), number(11, 2), bytes(23, name));
   };
+
   std::string const trace =
       thread(2, 10, 10, "main") + packet(number(10, 1), bytes(6, snapshot)) +
       packet(number(10, 1), number(13, 1), bytes(59, message(number(58, 64)))) +
@@ -189,12 +200,14 @@ TEST(PerfettoImport, ClocksOfSequencesAndIncrementsAreBroughtOntoTheTracesClock)
       packet(number(10, 1), number(8, 900'000), number(58, 3), bytes(11, instant("monotonic"))) +
       packet(number(10, 1), number(8, 1'200'000), number(58, 6), bytes(11, instant("boot"))) +
       packet(number(10, 2), number(8, 1), number(58, 70), bytes(11, instant("of no clock")));
+
   auto const traces = read(trace);
   ASSERT_EQ(traces.size(), 1);
   EXPECT_THAT(
       events_of(traces[0]),
       UnorderedElementsAre(Event("main", "boot", 0, 0), Event("main", "monotonic", 300'000, 0),
                            Event("main", "+3 us", 803'000, 0), Event("main", "+7 us", 807'000, 0)));
+
   model::Trace const& read_trace = traces[0];
   EXPECT_EQ(read_trace.info().origin_epoch_ns + read_trace.time_range().first,
             1'700'000'000'000'200'000);
@@ -220,6 +233,7 @@ TEST(PerfettoImport, CountersHaveTheirValuesAlsoThoseThatOtherEventsCarry) {
              bytes(11, message(number(9, kCounter), number(11, 5), real(44, 2.5)))) +
       packet(number(8, 200), bytes(11, message(number(9, kInstant), number(11, 2), bytes(23, "i"),
                                                number(31, 5), number(12, 7))));
+
   auto const traces = read(trace);
   ASSERT_EQ(traces.size(), 1);
   std::vector<double> values;
@@ -250,6 +264,7 @@ TEST(PerfettoImport, StagesOfAGpuAreItsWork) {
 TEST(PerfettoImport, ACutFileKeepsWhatCameBeforeAndAnyCutIsReadWithoutACrash) {
   std::string const whole =
       thread(2, 10, 10, "main") + slice(2, 1000, 2000, "a") + slice(2, 3000, 4000, "b");
+
   for (size_t size = 0; size < whole.size(); ++size) {
     std::string const part = whole.substr(0, size);
     Input const input(std::as_bytes(std::span(part.data(), part.size())), "t.pftrace");

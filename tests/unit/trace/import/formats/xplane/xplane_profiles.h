@@ -68,14 +68,17 @@ inline PlaneWriter gpu_plane() {
   gpu.event("Memset", 15 * kUs, kUs,
             {{"correlation_id", uint64_t{9}},
              {"Memset_details", std::string("kind:device num_bytes:64 async:1")}});
+
   gpu.line(20, "Stream #20(Kernel)", 1000);
   gpu.event("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 12 * kUs,
             20 * kUs,
             {{"correlation_id", uint64_t{10}},
              {"kernel_details", std::string("grid:24,1,1 block:512,1,1")}});
+
   gpu.line(21, "Stream #21(MemoryResidency)", 1000);
   gpu.event("MemoryResidency", 0, 90 * kUs,
             {{"MemoryResidency_details", Reference{"kind:device num_bytes:99 addr:0x10"}}});
+
   gpu.stat("gpu_device_name", std::string("NVIDIA H100"))
       .stat("device_vendor", std::string("Nvidia"));
   gpu.stat("core_count", int64_t{132}).stat("memory_size", uint64_t{85'000'000'000});
@@ -87,6 +90,7 @@ inline PlaneWriter host_plane() {
   PlaneWriter host("/host:CPU");
   host.line(77, "python/77", 1000);
   host.event("train", 0, 40 * kUs, {{"_r", int64_t{1}}, {"step_num", int64_t{12}}});
+
   host.line(77, "Host Threads/77", 1000);
   host.event("cuMemcpyHtoDAsync_v2", -5 * kUs, kUs,
              {{"device_id", uint64_t{0}}, {"correlation_id", uint64_t{7}}});
@@ -107,10 +111,12 @@ inline PlaneWriter tpu_plane(bool with_async_line) {
                 {"bytes_accessed", uint64_t{64}}});
   tpu.describe("%fusion.2 = f32[8]{0} fusion(f32[8] %p)", "fusion.2",
                {{"hlo_category", Reference{"all-reduce fusion"}}});
+
   tpu.line(1, "Steps", 0).event("7", 0, 50 * kUs).event("8", 50 * kUs, 50 * kUs);
   tpu.line(2, "XLA Modules", 0)
       .event("jit_step(1)", 0, 45 * kUs)
       .event("jit_step(1)", 50 * kUs, 45 * kUs);
+
   tpu.line(3, "XLA Ops", 0);
   for (int64_t const step : {int64_t{0}, 50 * kUs}) {
     tpu.event("while.3", step, 20 * kUs);
@@ -122,6 +128,7 @@ inline PlaneWriter tpu_plane(bool with_async_line) {
     tpu.event("copy-done.9", step + 35 * kUs, kUs);
     tpu.event("%fusion.2 = f32[8]{0} fusion(f32[8] %p)", step + 36 * kUs, 4 * kUs);
   }
+
   if (with_async_line) {
     tpu.line(4, "Async XLA Ops", 0);
     for (int64_t const step : {int64_t{0}, 50 * kUs}) {
@@ -129,6 +136,7 @@ inline PlaneWriter tpu_plane(bool with_async_line) {
       tpu.event("copy-start.9", step + 21 * kUs, 15 * kUs);
     }
   }
+
   tpu.stat("device_type_string", std::string("TPU v4")).stat("peak_teraflops_per_second", 275.0);
   return tpu;
 }

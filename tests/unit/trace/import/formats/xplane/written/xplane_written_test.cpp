@@ -42,6 +42,7 @@ class RandomProfile {
       // Small ones, large ones, negative ones.
       auto const next = static_cast<int64_t>(plane.event_metadata().size() + 1);
       int64_t const id = below(4) == 0 ? static_cast<int64_t>(random_()) : next;
+
       xplane::XEventMetadata& metadata = (*plane.mutable_event_metadata())[id];
       metadata.set_id(id);
       metadata.set_name(name);
@@ -94,6 +95,7 @@ class RandomProfile {
     plane.set_name("/device:GPU:" + std::to_string(number));
     auto const kernels = name_events(plane, {"gemm", "fusion", "relu", std::string(300, 'k')});
     auto const copies = name_events(plane, {"MemcpyH2D", "MemcpyD2H"});
+
     for (uint64_t s = 0; s <= below(3); ++s) {
       XLine& line = *plane.add_lines();
       line.set_id(static_cast<int64_t>(s + 10));
@@ -107,6 +109,7 @@ class RandomProfile {
         event.set_duration_ps(static_cast<int64_t>(below(10'000'000)));
         add_noise(plane, event);
         if (below(4) != 0) add_number(plane, event, "correlation_id", below(1U << 30U) + 1);
+
         uint64_t const size = below(5) + 1;
         if (is_copy)
           add_text(
@@ -118,6 +121,7 @@ class RandomProfile {
         add_noise(plane, event);
       }
     }
+
     XLine& derived = *plane.add_lines();
     derived.set_name("XLA Ops");
     derived.add_events()->set_duration_ps(1'000'000);
@@ -127,17 +131,20 @@ class RandomProfile {
     XPlane& plane = *space_.add_planes();
     plane.set_name("/host:CPU");
     auto const names = name_events(plane, {"op", "Loop", "ü€😀", "cuLaunchKernel", "train"});
+
     for (int64_t t = 0; t < 4; ++t) {
       XLine& line = *plane.add_lines();
       line.set_id(t < 3 ? t * 1'000'000'007 - 5 : -5);  // the last is the first again
       line.set_name("pool");
       line.set_timestamp_ns(static_cast<int64_t>(below(10'000)));
+
       for (uint64_t i = 0; i < below(500); ++i) {
         XEvent& event = *line.add_events();
         size_t const which = below(names.size());
         event.set_metadata_id(names[which]);
         event.set_offset_ps(static_cast<int64_t>(below(1'000'000'000'000)));
         event.set_duration_ps(static_cast<int64_t>(below(3) * below(10'000'000)));
+
         if (which == 3) add_number(plane, event, "correlation_id", below(1U << 30U) + 1);
         if (which == 4) add_number(plane, event, "step_num", below(100));
         if (below(10) == 0) event.set_num_occurrences(5);
@@ -170,6 +177,7 @@ Row naive_row(XPlane const& plane, XLine const& line, XEvent const& event) {
   uint64_t correlation = 0;
   bool is_step = false;
   std::string kernel, copy;
+
   for (XStat const& stat : event.stats()) {
     std::string const what = plane.stat_metadata().at(stat.metadata_id()).name();
     uint64_t const number = stat.value_case() == XStat::kUint64Value
@@ -180,8 +188,10 @@ Row naive_row(XPlane const& plane, XLine const& line, XEvent const& event) {
     if (what == "kernel_details") kernel = text_of(plane, stat);
     if (what == "memcpy_details") copy = text_of(plane, stat);
   }
+
   int64_t const start = rounded(line.timestamp_ns(), event.offset_ps());
   int64_t const dur = rounded(line.timestamp_ns(), event.offset_ps() + event.duration_ps()) - start;
+
   if (!kernel.empty())
     return {"kernel", name,        start,
             dur,      correlation, {number_after(kernel, "grid:"), number_after(kernel, "block:")}};
@@ -202,6 +212,7 @@ Rows naive_rows(XSpace const& space) {
           rows.insert(naive_row(plane, line, event));
     }
   }
+
   return rows;
 }
 
@@ -215,6 +226,7 @@ Rows rows_of(model::Trace const& trace) {
     } else if (trace.kind(row) == model::EventKind::kMemcpy) {
       details = {trace.detail<model::CopyDetail>(row).bytes};
     }
+
     rows.emplace(kind_info(trace.kind(row)).name, trace.name(row), trace.start(row),
                  trace.end(row) - trace.start(row), trace.columns().correlation[row], details);
   }
@@ -225,6 +237,7 @@ TEST(XPlaneWrittenByTheLibrary, HasTheEventsThatANaiveReaderFinds) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     RandomProfile const profile(seed);
     std::string const bytes = profile.space().SerializeAsString();
+
     for (size_t const piece : {1U, 1000U, 1'000'000U}) {
       auto const trace = read_xplane(Input(std::as_bytes(std::span(bytes)), "x.xplane.pb"), piece);
       ASSERT_TRUE(trace) << trace.error().message;
@@ -244,14 +257,17 @@ TEST(XPlaneWrittenByTheLibrary, NamesMayComeBeforeWhatTheyName) {
     names.clear_lines();
     lines.clear_event_metadata();
     lines.clear_stat_metadata();
+
     // To the library, messages one behind the other are one.
     std::string const message = names.SerializeAsString() + lines.SerializeAsString();
+
     bytes += '\x0A';
     size_t size = message.size();
     for (; size >= 0x80; size >>= 7U) bytes += static_cast<char>(size | 0x80U);
     bytes += static_cast<char>(size);
     bytes += message;
   }
+
   XSpace again;
   ASSERT_TRUE(again.ParseFromString(bytes));
   auto const trace = read_xplane(Input(std::as_bytes(std::span(bytes)), "x.xplane.pb"), 500);
