@@ -10,6 +10,7 @@
 #include "tests/unit/viewer/event_store/out_of_core/out_of_core_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "trace/base/parse_time.h"
+#include "viewer/panels/panels.h"
 
 namespace stepscope::viewer {
 namespace {
