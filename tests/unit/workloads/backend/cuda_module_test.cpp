@@ -1,6 +1,6 @@
 // The way to the CUDA backend, as far as it goes without a GPU: device specifications, the search
-// for libraries, a module that is missing or another's, a machine without CUDA. Each error says what
-// to do.
+// for libraries, a missing module, a module of another program, a machine without CUDA. Each error
+// says what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
