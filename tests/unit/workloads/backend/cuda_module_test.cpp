@@ -1,6 +1,6 @@
 // The way to the CUDA backend, as far as it goes without a GPU: device specifications, the search
-// for libraries, a missing module, a module of another program, a machine without CUDA. Each error
-// says what to do.
+// for libraries, loading the module. A missing module, one of another program and a machine without
+// CUDA are errors that say what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
