@@ -2,6 +2,7 @@
 #include <functional>
 #include <random>
 #include <set>
+#include <string_view>
 
 #include "tests/support/random_ranks.h"
 #include "tests/unit/query/collect.h"

@@ -17,7 +17,7 @@ inline analyzer::Budget budget_on(std::string const& fact, analyzer::Bound bound
 }
 
 /// 20 steps that differ by half a percent and are not alike in succession.
-inline std::vector<double> steps_of(double mean) {
+inline std::vector<double> steps_near(double mean) {
   std::vector<double> steps;
   for (int i = 0; i < 20; ++i)
     steps.push_back(mean + (i % 2 == 0 ? 1 : -1) * 25e3 + i * 7 % 20 * 1e3 - 9'500);
@@ -27,9 +27,9 @@ inline std::vector<double> steps_of(double mean) {
 /// Slower by its input, one budget of each verdict.
 inline analyzer::GateResult failed_gate() {
   std::vector<analyzer::RunMeasurements> const base = {
-      analyzer::gate_testing::made_run(steps_of(10e6), "base")};
+      analyzer::gate_testing::made_run(steps_near(10e6), "base")};
   std::vector<analyzer::RunMeasurements> candidate = {
-      analyzer::gate_testing::made_run(steps_of(12e6), "new")};
+      analyzer::gate_testing::made_run(steps_near(12e6), "new")};
 
   auto& input =
       candidate[0].parts_ns[static_cast<size_t>(analyzer::idle_part(analyzer::IdleCause::kInput))];
@@ -81,8 +81,8 @@ inline analyzer::GateResult hostile_gate() {
                                "\n::error::x\r]]>|`@everyone #1 https://evil.example "
                                "www.evil.example [a](b) %0A\xEF\xBF\xBF";
 
-  auto base = analyzer::gate_testing::made_run(steps_of(10e6), commands),
-       candidate = analyzer::gate_testing::made_run(steps_of(12e6), commands);
+  auto base = analyzer::gate_testing::made_run(steps_near(10e6), commands),
+       candidate = analyzer::gate_testing::made_run(steps_near(12e6), commands);
   for (auto* run : {&base, &candidate}) {
     run->kernels[0].name = commands;
     run->kernel_names = {commands};

@@ -36,7 +36,7 @@ TEST(GateWords, SayWhatFailedAndWhy) {
 }
 
 TEST(GateWords, SayWhatMakesTheBaselineOneOfAnotherMachineAndNothingElse) {
-  auto base = made_run(steps_of(10e6), "base"), candidate = made_run(steps_of(12e6), "new");
+  auto base = made_run(steps_near(10e6), "base"), candidate = made_run(steps_near(12e6), "new");
   base.facts = {{"cpu", "a"}, {"driver", "1"}, {"seed", "1"}};
   candidate.facts = {{"cpu", "b"}, {"driver", "2"}, {"seed", "2"}};
   base.device_names = {"old device"};
@@ -107,7 +107,7 @@ TEST(GateWords, SayThatABaselineWasWritten) {
 
 TEST(GateWords, SayWhatIsKeptBesideTheVerdict) {
   GateResult passed =
-      analyzer::check_runs({made_run(steps_of(10e6))}, {made_run(steps_of(9e6))}, {});
+      analyzer::check_runs({made_run(steps_near(10e6))}, {made_run(steps_near(9e6))}, {});
   ASSERT_EQ(passed.verdict, GateVerdict::kPassed);
   EXPECT_THAT(gate_notes(passed),
               testing::Contains(HasSubstr("--update-baseline makes this run the new baseline")));
@@ -135,7 +135,7 @@ TEST(GateWords, SayWhereNothingWasToBeChecked) {
   GateResult result;
   result.name = "gpt";
   result.history =
-      analyzer::analyze_history({analyzer::history_point(made_run(steps_of(10e6)), "c")}, 0.02);
+      analyzer::analyze_history({analyzer::history_point(made_run(steps_near(10e6)), "c")}, 0.02);
 
   EXPECT_EQ(gate_headline(result),
             "HISTORY: gpt: 1 run; nothing was checked, because there is neither a baseline nor a "
@@ -174,8 +174,8 @@ TEST(GateText, TellsWhereAHistoryChanged) {
 TEST(GateWords, SayWhereAHistoryWentToAnotherMachine) {
   std::vector<analyzer::HistoryPoint> points;
   for (int i = 0; i < 20; ++i) {
-    points.push_back(
-        analyzer::history_point(made_run(steps_of(i < 10 ? 10e6 : 12e6)), "c" + std::to_string(i)));
+    points.push_back(analyzer::history_point(made_run(steps_near(i < 10 ? 10e6 : 12e6)),
+                                             "c" + std::to_string(i)));
     points.back().device = i < 10 ? "1 × A" : "1 × B";
   }
 

@@ -137,7 +137,7 @@ TEST(Sections, path_says_what_it_is_made_of_and_what_is_beside_it) {
   EXPECT_THAT(html, HasSubstr("4 more names"));
   EXPECT_THAT(
       html,
-      HasSubstr("<td class=\"num\" data-v=\"50000000\">50.0 ms</td>"));  // of compute beside it
+      HasSubstr("<td class=\"num\" data-v=\"50000000\">50.0 ms</td>"));  // compute at the same time
 }
 
 TEST(Sections, path_names_its_doubts_only_where_there_are_any) {

@@ -67,8 +67,8 @@ TEST(Report, shows_each_finding_where_it_is) {
   ASSERT_LT(picture, end);
 
   std::string const text = html.substr(picture, end - picture);
-  // The thread that waits for its input, and beside it the device's streams; 30 ms are marked, with
-  // 0.4 of it before and behind.
+  // The thread that waits for its input, and the device's streams. The picture marks 30 ms, with
+  // 0.4 of their length before and behind.
   EXPECT_THAT(text, HasSubstr("<i class=\"c-input\""));
   EXPECT_THAT(text, HasSubstr("<i class=\"c-compute\""));
   EXPECT_THAT(text, HasSubstr("</b>30.1 ms on device 1"));

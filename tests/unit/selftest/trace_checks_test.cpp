@@ -1,5 +1,5 @@
-// What a workload's trace is held to: a made one of one device and two steps passes, and each fault
-// fails its own check.
+// The checks of a workload's trace. A synthetic trace of one device and two steps passes, and each
+// fault fails its own check.
 #include "selftest/trace_checks.h"
 
 #include <gmock/gmock.h>

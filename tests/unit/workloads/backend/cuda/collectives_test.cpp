@@ -118,7 +118,7 @@ TEST_P(CollectivesOf, BroadcastGivesTheRootsArrayToAll) {
 TEST_P(CollectivesOf, MessagesArriveInOrderAndASendWaitsForNoReceive) {
   constexpr size_t kMessages = 20;
   on_all([&](uint32_t rank) {
-    // All send everything to everybody, themselves included, before anybody receives.
+    // All send everything to all, themselves included, before any of them receives.
     for (size_t message = 0; message < kMessages; ++message) {
       for (uint32_t to = 0; to < members(); ++to) {
         Array const data = random_array(message * 100 + 1, message, rank * members() + to);
