@@ -1,5 +1,5 @@
-// Writes .stepscope files, and beside each a .json of what is in it according to the library's
-// model: what the independent reader is compared with. Usage: write_format_samples FOLDER
+// Writes .stepscope files, and next to each a .json of its contents according to the library's
+// model. The independent reader is compared with it. Usage: write_format_samples FOLDER
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -196,7 +196,7 @@ Expected<model::Trace> record(std::string const& path, bool finished) {
   return std::move(builder).finish();
 }
 
-/// The .json beside a file that was written.
+/// Writes the .json next to a file that was written.
 bool describe(std::string const& path, Expected<model::Trace> const& trace) {
   Expected<void> const done =
       trace ? base::write_file_atomically(path + ".json", trace_json(*trace).dump())

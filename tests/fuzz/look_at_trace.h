@@ -1,5 +1,5 @@
-// What fuzzers let the viewer do with a file: it is laid out at several zooms, searched, summed
-// over ranges of time and described.
+// Fuzzers let the viewer work on a file: lay it out at several zooms, search it, sum over ranges of
+// time and describe events.
 #pragma once
 
 #include <string>

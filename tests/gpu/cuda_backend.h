@@ -1,5 +1,5 @@
-// What the tests of the CUDA backend share: a test with a host device and a CUDA device that do the
-// same, and comparison of what they leave. Skipped with the reason where CUDA cannot be used.
+// Shared by the tests of the CUDA backend: a test with a host device and a CUDA device that do the
+// same, and comparison of their results. Skipped with the reason where CUDA cannot be used.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -37,7 +37,7 @@ class Skip(Exception):
 
 
 class TimeIsUp(BaseException):
-    """The limit is reached, or somebody asks this script to end: no error of a stage."""
+    """The limit is reached, or a signal asks this script to end: no error of a stage."""
 
 
 class Machine:

@@ -9,19 +9,19 @@
 
 namespace stepscope::ground_truth {
 
-/// A run that is made.
+/// A synthetic run.
 struct Scenario {
   std::string pattern;
   int32_t ranks = 4;
   std::string fault;  ///< as `stepscope synth --fault` takes it
   uint64_t seed = 1;
   int64_t steps = 40;
-  /// "dp 4 input=4 #1": tells it from all others.
+  /// "dp 4 input=4 #1": unique among the scenarios.
   [[nodiscard]] std::string name() const;
 };
 std::vector<Scenario> scenarios();
 
-/// What was known of a run, and what the analyzer said.
+/// What was known of a run, and what the analyzer found.
 struct Outcome {
   std::string scenario;
   std::string expected;  ///< a rule; empty = nothing above info
@@ -43,8 +43,8 @@ Outcome play(Scenario const& scenario, std::string const& folder);
 /// as they must be.
 bool print_table(std::vector<Outcome> const& outcomes);
 
-/// The workloads with each of their pathologies on two host devices, by the program `stepscope`,
-/// their runs below `folder`.
+/// The workloads with each of their injected faults on two host devices, by the program
+/// `stepscope`, their runs below `folder`.
 std::vector<Outcome> play_workloads(std::string const& stepscope, std::string const& folder,
                                     std::string const& only);
 

@@ -82,8 +82,7 @@ Outcome train(Workload const& workload, std::string const& stepscope, std::strin
   return outcome;
 }
 
-/// One of those trainings that most agree with: a right one if most are, else a wrong one. Says how
-/// many are right.
+/// A right training if most are right, else a wrong one. Its name says how many are right.
 Outcome most_of(std::vector<Outcome> const& trained) {
   auto const right = std::count_if(trained.begin(), trained.end(),
                                    [](Outcome const& outcome) { return outcome.is_right(); });

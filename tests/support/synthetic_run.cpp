@@ -286,8 +286,8 @@ std::vector<Worker::Pending> forward_and_backward(SyntheticOptions const& option
 void run_collectives(SyntheticOptions const& options, std::vector<Worker>& workers,
                      std::vector<std::vector<Worker::Pending>> const& pending, uint64_t& sequence) {
   for (size_t bucket = 0; bucket < pending[0].size(); ++bucket) {
-    uint64_t const bytes = options.bucket_bytes >>
-                           (bucket % 2);  // two sizes, so that alpha and beta can be told apart
+    // Two sizes, so that alpha and beta can be separated.
+    uint64_t const bytes = options.bucket_bytes >> (bucket % 2);
 
     int64_t last = workers[0].arrival(pending[0][bucket]);
     for (size_t d = 0; d < workers.size(); ++d)

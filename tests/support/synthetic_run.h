@@ -1,6 +1,6 @@
-// A synthetic run of data-parallel training on N devices, with the shape of a real one. It has input
-// wait, copy in, layers forward and backward, bucketed all-reduce on its own stream, optimizer and
-// allocations. Options add faults of known cost. Deterministic.
+// A synthetic run of data-parallel training on N devices, with the shape of a real one. It has
+// input wait, copy in, layers forward and backward, bucketed all-reduce on its own stream,
+// optimizer and allocations. Options add faults of known cost. Deterministic.
 #pragma once
 
 #include <cstdint>

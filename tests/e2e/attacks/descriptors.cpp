@@ -79,7 +79,7 @@ int close_range_and_reuse(Arguments const& /*unused*/) {
   return 0;
 }
 
-/// Puts a file of its own over every number that could be somebody's.
+/// Puts a file of its own over every descriptor that another part of the process could have.
 int duplicate_over_all(Arguments const& /*unused*/) {
   work(10);
   sleep_ms(20);

@@ -22,7 +22,7 @@ int lock_all_memory(Arguments const& /*unused*/) {
   return 0;
 }
 
-/// The library beside this program, which annotates through its own copy of NVTX.
+/// The library next to this program, which annotates through its own copy of NVTX.
 class Library {
  public:
   explicit Library(Arguments const& arguments) {

@@ -140,7 +140,7 @@ int fork_while_payloads_begin(long after_us) {
   return code;
 }
 
-/// How many children hang is not told: alone it is one in some hundreds, since NVTX knows nothing
+/// Prints no count of children that hang: alone one in some hundreds does, since NVTX knows nothing
 /// of forks. Where recording makes its beginning long, so many hang that the case passes its time.
 int fork_while_payloads_begin_often(Arguments const& arguments) {
   auto const rounds = static_cast<int>(arguments.number(0, 90));

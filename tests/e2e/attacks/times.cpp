@@ -65,8 +65,8 @@ int mostly_asleep(Arguments const& arguments) {
   return 0;
 }
 
-/// Sets the clock to the time that it shows plus NUMBER seconds. By default none: the clock is
-/// everybody's.
+/// Sets the clock to the time that it shows plus NUMBER seconds. By default none: all
+/// programs of the machine share the clock.
 int set_clock(Arguments const& arguments) {
   work(10);
 

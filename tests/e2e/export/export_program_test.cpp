@@ -131,8 +131,8 @@ TEST_F(Export, APartIsAllThatIsWritten) {
     if (std::string const name = event.at("name"); name.starts_with("ProfilerStep#"))
       steps.insert(name);
   EXPECT_TRUE(steps.contains("ProfilerStep#2") && steps.contains("ProfilerStep#3"));
-  EXPECT_FALSE(steps.contains(
-      "ProfilerStep#6"));  // parts of steps beside them may be needed to understand them
+  // Parts of the steps before and behind may be needed to understand these two.
+  EXPECT_FALSE(steps.contains("ProfilerStep#6"));
   EXPECT_EQ(part.at("distributedInfo").at("rank"), 1);
 
   ASSERT_EQ(stepscope("export run --time 0.01:0.02 -o time.json").code, 0);

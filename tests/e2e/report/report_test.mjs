@@ -70,7 +70,7 @@ async function coloursOf(page, chart) {
   return page.$eval(`[data-chart="${chart}"]`, (plot) => {
     const seen = new Set();
     for (const canvas of plot.querySelectorAll("canvas")) {
-      // Read from a copy: a canvas that is read often is told to say so when it is made.
+      // Read from a copy: only a context that is made with willReadFrequently is read often.
       const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
       copy.drawImage(canvas, 0, 0);
       const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
@@ -295,7 +295,7 @@ async function testScaling() {
   await hostile.close();
 }
 
-// Pages in Chinese: their language is said, charts are drawn, and what the script adds is Chinese, too.
+// Pages in Chinese: they name their language, charts are drawn, and the text that the script adds is Chinese, too.
 async function testChinese() {
   for (const [name, charts] of [["full-zh", ["steps", "path", "timeline", "memory", "bandwidth", "waits"]], ["scaling-zh", kScalingCharts]]) {
     const page = await open(name);

@@ -1,5 +1,5 @@
-// How blocks of a trace are changed so that much of them stays what readers expect: one number of
-// one row, one member of the JSON.
+// Changes blocks of a trace so that much of them stays what readers expect: one number of one row,
+// one member of the JSON.
 #include <algorithm>
 #include <iterator>
 #include <limits>

@@ -1,4 +1,4 @@
-// Work that may crash or hang: how it ends is told, and nothing of it is left.
+// Work that may crash or hang: the result says how it ended, and nothing of it is left.
 #include "doctor/child.h"
 
 #include <gmock/gmock.h>
@@ -36,6 +36,7 @@ TEST(Child, ThatCrashesIsTold) {
         std::raise(SIGSEGV);
       },
       kPlenty);
+
   ASSERT_TRUE(result);
   EXPECT_FALSE(result->succeeded());
   EXPECT_EQ(result->signal, SIGSEGV);

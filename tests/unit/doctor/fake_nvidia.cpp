@@ -1,5 +1,5 @@
-// One library that has the functions of NVIDIA's that the checks of a machine call. What they
-// answer is told by variables of the environment, so that a test can make any machine.
+// One library that has the functions of NVIDIA's that the checks of a machine call. Variables of
+// the environment choose their answers, so that a test can make any machine.
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -54,7 +54,8 @@ int cuDeviceTotalMem_v2(size_t* bytes, int /*device*/) {
 }
 int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
   constexpr int kComputeMode = 20, kMajor = 75;
-  *value = attribute == kMajor ? 9 : attribute == kComputeMode ? number("FAKE_COMPUTE_MODE", 0) : 0;
+  *value = attribute == kMajor ? 9 : 0;
+  if (attribute == kComputeMode) *value = number("FAKE_COMPUTE_MODE", 0);
   return 0;
 }
 int cuDeviceCanAccessPeer(int* can, int /*device*/, int /*peer*/) {

@@ -1,4 +1,4 @@
-// What is said of machines of every kind: without a GPU, ready, and with each fault.
+// The checks' answers on machines of every kind: without a GPU, ready, and with each fault.
 #include "doctor/machine.h"
 
 #include <gmock/gmock.h>
@@ -177,8 +177,10 @@ TEST_F(MadeMachine, CuptiIsTheOneThatTheTracerWouldLoadAndItsFaultsAreNamed) {
   ASSERT_THAT(checks, SizeIs(1));
   if (checks.front().found.find("this build of Stepscope") != std::string::npos)
     GTEST_SKIP() << checks.front().found;
+
   EXPECT_THAT(checks.front(), AllOf(is(Verdict::kGood, "13.5 for CUDA programs"),
                                     is(Verdict::kGood, "libraries/libcupti.so.13")));
+
   set("FAKE_CUPTI", "130000");
   checks = answer({"CUPTI", check_cupti}, places_, std::chrono::seconds(60));
   ASSERT_THAT(checks,
@@ -203,9 +205,11 @@ TEST_F(MadeMachine, WithAGpuAndNoCuptiTheOneOfAPythonPackageIsNamedAndTaken) {
   set("STEPSCOPE_CUPTI", "/nonexistent/libcupti.so");
   EXPECT_THAT(check_cupti(places_), ElementsAre(is(Verdict::kWarning, "")));
   EXPECT_EQ(use_python_cupti(places_), "");
+
   std::string const path =
       places_.root + "/env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13";
   install_at(path);
+
   std::vector<Check> const checks = check_cupti(places_);
   ASSERT_THAT(checks, SizeIs(1));
   if (checks.front().found.find("this build of Stepscope") != std::string::npos)

@@ -1,5 +1,5 @@
-// Baselines: what is written is read the same, it is small, and bytes that nobody vouches for are
-// refused with what is wrong.
+// Baselines: what is written is read the same, it is small, and wrong bytes are refused with what
+// is wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,6 +26,7 @@ RunMeasurements full_sample(uint32_t seed = 1) {
   options.straggler_device = 1;
   options.input_delay_ns = 2'000'000;
   options.seed = seed;
+
   model::Run const run = support::make_synthetic_run(options);
   RunMeasurements sample = analyzer::sample_run(run, analyzer::analyze(run));
   sample.name = "run_loading/full";
@@ -62,16 +63,19 @@ TEST(Baseline, AProgramWithoutADeviceKeepsItsRanges) {
   RunMeasurements const sample =
       analyzer::kept_sample(analyzer::sample_run(run, analyzer::analyze(run)));
   ASSERT_TRUE(sample.of_hosts);
+
   std::string const text = text_of_run(sample);
   auto const read = parse_baseline(text, "b.json");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_TRUE(read->runs[0].of_hosts);
   EXPECT_EQ(read->runs[0].ranges.size(), sample.ranges.size());
   EXPECT_EQ(text_of_run(read->runs[0]), text);
+
   analyzer::Comparison const comparison = analyzer::compare_runs(read->runs, {sample});
   EXPECT_EQ(comparison.verdict, analyzer::Verdict::kSame);
   for (analyzer::RangeChange const& range : comparison.ranges)
     EXPECT_EQ(range.base_ns, range.candidate_ns) << range.name;
+
   EXPECT_EQ(text_of_run(full_sample()).find("host_ranges"), std::string::npos)
       << "files of programs with devices stay as they were";
   EXPECT_THAT(error_of(with(text, "\"waits\":false", "\"waits\":7")), HasSubstr("waits"));
@@ -81,10 +85,12 @@ TEST(Baseline, ARunIsTheSameAsItsOwnBaseline) {
   RunMeasurements const run = full_sample();
   auto const read = parse_baseline(text_of_run(run), "b.json");
   ASSERT_TRUE(read);
+
   analyzer::Comparison const comparison = analyzer::compare_runs(read->runs, {run});
   EXPECT_EQ(comparison.verdict, analyzer::Verdict::kSame);
   EXPECT_TRUE(comparison.differences.empty());
   EXPECT_EQ(comparison.base.mean_ns, comparison.candidate.mean_ns);
+
   for (analyzer::Metric const& metric : comparison.metrics)
     EXPECT_EQ(metric.change.base_mean, metric.change.candidate_mean) << metric.name;
   for (analyzer::KernelChange const& kernel : comparison.kernels)
@@ -95,6 +101,7 @@ TEST(Baseline, ARunIsTheSameAsItsOwnBaseline) {
 RunMeasurements large_sample() {
   RunMeasurements run = made_run(std::vector<double>(600, 123'456'789.33));
   run.kernels.clear();
+
   for (int k = 0; k < 70; ++k) {
     RunMeasurements::Kernel kernel{std::string(10'000, 'k') + std::to_string(k), {}, {}};
     kernel.ns.assign(600, 1'234'567.89 + k);
@@ -102,12 +109,15 @@ RunMeasurements large_sample() {
     run.kernel_names.insert(kernel.name);
     run.kernels.push_back(std::move(kernel));
   }
+
   for (int k = 0; k < 5000; ++k) run.kernel_names.insert("small kernel " + std::to_string(k));
   for (int c = 0; c < 40; ++c)
     run.collectives.push_back({model::CollectiveOp::kAllReduce, static_cast<uint64_t>(c) + 1,
                                std::vector<double>(600, 54'321.77), 1, 1e9});
+
   run.allocated_bytes.assign(600, 12'345'678'901.0);
   run.reserved_bytes.assign(600, 22'345'678'901.0);
+
   return run;
 }
 
@@ -173,18 +183,21 @@ TEST(Baseline, WhatIsNoJsonIsRefusedWithItsPlace) {
 TEST(Baseline, EveryNumberIsChecked) {
   std::string const text = text_of_run(made_run({10e6, 11e6, 12e6}));
   EXPECT_EQ(error_of(text), "read");
+
   EXPECT_THAT(error_of(with(text, "[10000000,", "[-1,")),
               HasSubstr("runs[0].step_ns has an item that is no number from 0"));
   EXPECT_THAT(error_of(with(text, "[10000000,", "[1e400,")), HasSubstr("b.json"));
   EXPECT_THAT(error_of(with(text, "[10000000,", "[null,")), HasSubstr("runs[0].step_ns"));
   EXPECT_THAT(error_of(with(text, "[10000000,", "[1,1,")),
               HasSubstr("runs[0].step_ns has 4 numbers, not 3"));
+
   EXPECT_THAT(error_of(with(text, "\"steps\":[0,1,2]", "\"steps\":[0,0,2]")),
               HasSubstr("runs[0].steps do not ascend"));
   EXPECT_THAT(error_of(with(text, "\"steps\":[0,1,2]", "\"steps\":[]")),
               HasSubstr("runs[0].steps has no step"));
   EXPECT_THAT(error_of(with(text, "\"steps\":[0,1,2]", "\"steps\":[0,1,2.5]")),
               HasSubstr("runs[0].steps"));
+
   EXPECT_THAT(error_of(with(text, "\"quality\":100", "\"quality\":101")),
               HasSubstr("runs[0].quality"));
   EXPECT_THAT(error_of(with(text, "\"devices\":1", "\"devices\":18446744073709551615")),
@@ -200,6 +213,7 @@ TEST(Baseline, EveryNumberIsChecked) {
   EXPECT_THAT(error_of(with(text, "\"facts\":[]", "\"facts\":[[\"a\"]]")),
               HasSubstr("runs[0].facts"));
   EXPECT_THAT(error_of(with(text, "\"tool\":", "\"tail\":")), HasSubstr("runs[0].tool is missing"));
+
   EXPECT_THAT(error_of("{\"kind\":\"stepscope baseline\",\"schema\":1,\"name\":\"x\",\"runs\":[]}"),
               HasSubstr("runs has no run"));
 }

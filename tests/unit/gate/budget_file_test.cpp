@@ -1,5 +1,5 @@
-// Budget files: which limits a workload gets, and that every mistake is told with its line and
-// column.
+// Budget files: which limits a workload gets, and that messages give the line and column of every
+// mistake.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,6 +32,7 @@ exposed_comm_share = "<= 10 %"
 step_time_ms = "< 95.5"
 compute_share = [">= 0.5", "<= 0.99"]
 )toml";
+
   auto const own = budgets_of(text);
   ASSERT_EQ(own.size(), 4U);
   EXPECT_EQ(own[0].fact, "step_time_ms");
@@ -44,6 +45,7 @@ compute_share = [">= 0.5", "<= 0.99"]
   EXPECT_EQ(own[2].limit, 0.99);
   EXPECT_EQ(own[3].fact, "exposed_comm_share");
   EXPECT_DOUBLE_EQ(own[3].limit, 0.1);
+
   auto const other = budgets_of(text, "gpt");
   ASSERT_EQ(other.size(), 2U);
   EXPECT_EQ(other[0].limit, 12);
@@ -55,6 +57,7 @@ TEST(BudgetFile, UnknownKeysAreToldWithTheNearestKnownOne) {
                     HasSubstr("Did you mean step_time_ms?"), HasSubstr("peak_memory_gb")));
   EXPECT_THAT(budget_error("[default]\ncolour = \"<= 12\"\n"),
               testing::Not(HasSubstr("Did you mean")));
+
   EXPECT_THAT(budget_error("step_time_ms = \"<= 12\"\n"),
               AllOf(HasSubstr("budgets.toml:1:1"), HasSubstr("write [default]")));
   EXPECT_THAT(budget_error("[budget]\nstep_time_ms = \"<= 12\"\n"),
@@ -70,6 +73,7 @@ TEST(BudgetFile, BadNumbersAreToldWithTheirPlace) {
     EXPECT_THAT(budget_error("[default]\nstep_time_ms = " + bad + "\n"),
                 AllOf(HasSubstr("budgets.toml:2:1"), HasSubstr("step_time_ms")))
         << bad;
+
   EXPECT_THAT(budget_error("[default]\nstep_time_ms = 12\n"),
               HasSubstr("write \"<= 12\" or \">= 12\""));
   EXPECT_THAT(budget_error("[default]\nexposed_comm_share = \"<= 10\"\n"),

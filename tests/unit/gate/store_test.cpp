@@ -77,10 +77,12 @@ TEST_F(GateStore, AFolderHasAFileForEachWorkload) {
 TEST_F(GateStore, ABaselineGoesToItsFileOrIntoItsFolder) {
   EXPECT_EQ(baseline_target(path("new/sub"), "gpt").value(), path("new/sub/gpt.json"));
   EXPECT_TRUE(fs::is_directory(path("new/sub")));
+
   write("package.json", "{\"name\":\"x\"}");
   EXPECT_EQ(baseline_target(path("one.json"), "gpt").value(), path("one.json"));
   EXPECT_EQ(baseline_target(path("its/own/one.json"), "gpt").value(), path("its/own/one.json"));
   EXPECT_TRUE(fs::is_directory(path("its/own")));
+
   EXPECT_THAT(baseline_target(path("package.json/one.json"), "gpt").error().message,
               HasSubstr("cannot be made a folder"));
   auto const other = baseline_target(path("package.json"), "gpt");
@@ -102,6 +104,7 @@ TEST_F(GateStore, TheNameOfARunIsThatOfItsProgram) {
     run.name = name;
     return workload_name(run);
   };
+
   EXPECT_EQ(name_of("/opt/bin/stepscope run cifar10 --device host:2"), "cifar10");
   EXPECT_EQ(name_of("python3 -u src/train_gpt.py --lr 3"), "train_gpt");
   EXPECT_EQ(name_of("torchrun --nproc 2 train.py"), "train");
@@ -110,6 +113,7 @@ TEST_F(GateStore, TheNameOfARunIsThatOfItsProgram) {
   EXPECT_EQ(name_of("", ""), "run");
   EXPECT_EQ(name_of("../../etc/passwd"), "passwd");
   EXPECT_EQ(name_of("stepscope run ../../x"), "x");
+
   for (std::string const hostile : {"/ ", "\n\n", "..", "stepscope run ..", "a\x1b[31m"})
     EXPECT_TRUE(check_name(name_of(hostile))) << name_of(hostile);
 }
@@ -117,11 +121,13 @@ TEST_F(GateStore, TheNameOfARunIsThatOfItsProgram) {
 TEST_F(GateStore, AHistoryGrowsAndIsReadTheSame) {
   History grown = history_to_append(path("h.json"), "cifar10").value();
   EXPECT_TRUE(grown.points.empty());
+
   analyzer::RunMeasurements run = made_run({1e6, 2e6, 3e6});
   for (int i = 0; i < 3; ++i)
     grown.points.push_back(analyzer::history_point(run, "commit " + std::to_string(i)));
   run.peak_allocated_bytes.reset();
   grown.points.push_back(analyzer::history_point(run, "\xFF\x1b"));
+
   write("h.json", history_text(grown));
   auto const read = history_to_append(path("h.json"), "cifar10");
   ASSERT_TRUE(read) << read.error().message;
@@ -158,6 +164,7 @@ TEST_F(GateStore, DamagedHistoriesAreRefused) {
     auto const read = parse_history(text, "h.json");
     return read ? "read" : read.error().message;
   };
+
   EXPECT_THAT(error_with("\"schema\":1", "\"schema\":9"), HasSubstr("newer Stepscope"));
   EXPECT_THAT(error_with("\"step_ns\":2000000", "\"step_ns\":-2"), HasSubstr("runs[0].step_ns"));
   EXPECT_THAT(error_with("\"step_ns\":2000000", "\"step_ns\":\"x\""), HasSubstr("runs[0].step_ns"));

@@ -30,20 +30,19 @@ class Collector final : public RowSink {
   }
   bool row(std::span<model::Cell const> cells) override {
     std::vector<std::string>& kept = into_.rows.emplace_back();
-    for (model::Cell const& cell : cells) {
-      if (cell.is_null())
-        kept.emplace_back("NULL");
-      else if (cell.type == model::Cell::Type::kText)
-        kept.push_back("'" + std::string(cell.text) + "'");
-      else if (cell.type == model::Cell::Type::kReal)
-        kept.push_back(fmt::format("{:.9g}", cell.real()));
-      else
-        kept.push_back(model::to_text(cell));
-    }
+    for (model::Cell const& cell : cells) kept.push_back(literal(cell));
     return true;
   }
 
  private:
+  /// As SQL writes it, with nine digits at most.
+  static std::string literal(model::Cell const& cell) {
+    if (cell.is_null()) return "NULL";
+    if (cell.type == model::Cell::Type::kText) return "'" + std::string(cell.text) + "'";
+    if (cell.type == model::Cell::Type::kReal) return fmt::format("{:.9g}", cell.real());
+    return model::to_text(cell);
+  }
+
   Collected& into_;
 };
 

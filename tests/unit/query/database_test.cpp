@@ -22,6 +22,7 @@ TEST(Query, EveryColumnOfEveryTableCanBeNamedWithoutQuotes) {
   for (model::Run const& run : {two_ranks(), support::random_ranks({.seed = 4}), model::Run{}}) {
     auto database = Database::open(run);
     ASSERT_TRUE(database);
+
     for (SchemaTable const& table : schema()) {
       std::string columns;
       std::vector<std::string> names;
@@ -29,6 +30,7 @@ TEST(Query, EveryColumnOfEveryTableCanBeNamedWithoutQuotes) {
         columns += fmt::format("{}{}", columns.empty() ? "" : ", ", column.name);
         names.emplace_back(column.name);
       }
+
       EXPECT_EQ(ask(*database, fmt::format("select {} from {}", columns, table.name)).names, names);
       EXPECT_EQ(ask(*database, fmt::format("select * from {}", table.name)).names, names);
     }
@@ -41,6 +43,7 @@ TEST(Query, ARunWithoutEventsHasTablesWithoutRows) {
   ASSERT_TRUE(database);
   for (SchemaTable const& table : schema())
     EXPECT_EQ(ask_one(*database, fmt::format("select count(*) from {}", table.name)), "0");
+
   model::Run empty;
   empty.ranks.push_back({model::TraceBuilder().finish(), 0, ""});
   auto database_of_empty = Database::open(empty);
@@ -53,8 +56,10 @@ TEST(Query, AProgramWithoutADeviceHasItsStepsRangesAndThreads) {
   model::Run const run = support::loop_with_waits(4, 7);
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   analyzer::Analysis const analysis = analyzer::analyze(run);
   analyzer::HostStats const& host = analysis.hosts.at(0);
+
   EXPECT_EQ(
       ask_one(*database, "select cast(avg(period_ns) as integer) from host_steps where not warmup"),
       std::to_string(*host.mean_ns));
@@ -82,9 +87,11 @@ TEST(Query, NegotiationsSayWhoCameLast) {
   program.range(0, 5000, "NEGOTIATE_ALLREDUCE");
   for (auto const& [at, rank] : {std::pair(10, "0"), {900, "2"}, {4000, "1"}})
     program.range(at, at, rank, model::EventKind::kMark);
+
   model::Run const run = std::move(program).run();
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   EXPECT_EQ(ask(*database,
                 "select recorded_by, negotiations, rank, last, late_ns, worst_start_ns, worst_ns "
                 "from negotiations where rank < 2 order by rank")
@@ -97,8 +104,10 @@ TEST(Query, TimesAreThoseOfTheRun) {
   model::Run const run = two_ranks();
   ASSERT_EQ(run.ranks.size(), 2U);
   ASSERT_NE(run.ranks[0].offset_ns, run.ranks[1].offset_ns);
+
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   for (model::RankTrace const& rank : run.ranks) {
     auto const [first, last] = rank.trace.time_range();
     std::string const where = fmt::format("from events where rank = {}", rank.trace.info().rank);
@@ -124,6 +133,7 @@ TEST(Query, NumbersOfTheAnalysisAreItsOwn) {
   ASSERT_FALSE(analysis.devices.empty());
   ASSERT_FALSE(analysis.collectives.empty());
   ASSERT_FALSE(analysis.steps.empty());
+
   EXPECT_EQ(ask_one(*database, "select count(*) from device_time"),
             std::to_string(analysis.devices.size()));
   for (analyzer::DeviceStats const& device : analysis.devices)
@@ -138,16 +148,19 @@ TEST(Query, NumbersOfTheAnalysisAreItsOwn) {
              std::to_string(device.time.exposed_comm_ns),
              std::to_string(
                  device.time.idle_by_cause[static_cast<size_t>(analyzer::IdleCause::kSync)])}}));
+
   EXPECT_EQ(ask_one(*database, "select count(*) from steps"),
             std::to_string(analysis.steps.size()));
   EXPECT_EQ(ask_one(*database,
                     "select count(*) from steps where dur_ns != compute_ns + exposed_comm_ns + "
                     "exposed_copy_ns + idle_ns"),
             "0");
+
   EXPECT_EQ(ask_one(*database, "select count(distinct collective) from matched_collectives"),
             std::to_string(analysis.collectives.size()));
   EXPECT_EQ(ask_one(*database, "select count(*) from findings"),
             std::to_string(analysis.findings.size()));
+
   size_t participants = 0;
   int64_t wait_ns = 0;
   for (auto const& collective : analysis.collectives)
@@ -160,6 +173,7 @@ TEST(Query, NumbersOfTheAnalysisAreItsOwn) {
                 .rows,
             (std::vector<std::vector<std::string>>{
                 {std::to_string(participants), std::to_string(wait_ns), std::to_string(wait_ns)}}));
+
   // A participant's id is that of its event.
   EXPECT_EQ(ask_one(*database,
                     "select count(*) from matched_collectives m join collectives c on c.id = m.id "
@@ -172,12 +186,15 @@ TEST(Query, GapsAddUpToTheIdleTimeOfTheirDevices) {
   analyzer::Analysis const analysis = analyzer::analyze(run);
   // What the analysis explains begins before the first op.
   ASSERT_LT(analysis.gaps[0].when.begin, analysis.devices.at(0).window.begin);
+
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   EXPECT_EQ(
       ask(*database, "select rank, device, sum(dur_ns) from idle_gaps group by 1, 2 order by 1, 2")
           .rows,
       ask(*database, "select rank, device, idle_ns from device_time order by 1, 2").rows);
+
   for (int i = 0; i < analyzer::kIdleCauseCount; ++i) {
     std::string const cause = analyzer::to_string(static_cast<analyzer::IdleCause>(i));
     EXPECT_EQ(ask_one(*database,
@@ -191,15 +208,18 @@ TEST(Query, WhatIsNotKnownOfAMatchedCollectiveIsNull) {
   model::TraceBuilder builder;
   model::TrackId const stream = builder.add_track(
       {.kind = model::TrackKind::kStream, .name = "stream 1", .id = 1, .device = 0});
+
   model::CollectiveDetail const barrier{.communicator = 16, .op = model::CollectiveOp::kBarrier};
   builder.events(stream).add(model::EventKind::kCollective, 0, 5, builder.intern("nccl"), 0,
                              model::CollectiveDetail{});
   builder.events(stream).add(model::EventKind::kCollective, 10, 5, builder.intern("nccl"), 0,
                              barrier);
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   EXPECT_EQ(
       ask(*database, "select communicator, op, bytes from matched_collectives order by start_ns")
           .rows,
@@ -211,6 +231,7 @@ TEST(Query, ParametersAreRefused) {
   model::Run const run = two_ranks();
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   for (std::string const where :
        {"rank = ?", "rank = ?2", "name = @name", "name = :name", "name = $name"}) {
     EXPECT_NE(ask_wrongly(*database, "select count(*) from kernels where " + where)
@@ -218,10 +239,12 @@ TEST(Query, ParametersAreRefused) {
               std::string::npos)
         << where;
   }
+
   EXPECT_EQ(ask_one(*database, "select '? @x' /* ? */"), "'? @x'");
 }
 
-TEST(Query, UnknownIsNull) {
+/// A run with an event of every kind, a device and a track, all of them without values.
+model::Run run_without_values() {
   model::TraceBuilder builder;
   builder.info().process_id = 0;
   model::TrackId const thread = builder.add_track({});
@@ -235,10 +258,17 @@ TEST(Query, UnknownIsNull) {
     ++table;
   };
   std::apply([&](auto const&... rows) { (add(rows), ...); }, model::DetailTables{});
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  return run;
+}
+
+TEST(Query, UnknownIsNull) {
+  model::Run const run = run_without_values();
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   EXPECT_EQ(ask(*database,
                 "select bytes, flops, grid_x, block_x, registers_per_thread, shared_memory_bytes, "
                 "occupancy_percent, graph, graph_node, "
@@ -268,6 +298,7 @@ TEST(Query, UnknownIsNull) {
             std::vector<std::string>(6, "NULL"));
   EXPECT_EQ(ask(*database, "select capacity_bytes, threads, peak_flops from devices").rows.at(0),
             std::vector<std::string>(3, "NULL"));
+
   // What is 0 and known stays 0.
   EXPECT_EQ(ask(*database, "select bytes, pinned from copies").rows.at(0),
             std::vector<std::string>(2, "0"));
@@ -289,10 +320,12 @@ TEST(Query, LargeUnsignedNumbersAreNotNegative) {
   builder.events(thread).add(model::EventKind::kAnnotatedRange, 6, 1, builder.intern("r"), 0,
                              model::RangeDetail{.payload_type = model::NumberType::kReal,
                                                 .payload = std::bit_cast<uint64_t>(2.5)});
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   EXPECT_EQ(
       ask(*database, "select address, pool, bytes, typeof(bytes) from allocations").rows.at(0),
       (std::vector<std::string>{"'0xfedcba9876543210'", "'0x0000000000000010'", "1.84467441e+19",
@@ -312,12 +345,14 @@ TEST(Query, HostileNamesAreText) {
   model::Run const run = support::random_ranks({.seed = 5});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   for (auto const& row : ask(*database,
                              "select distinct name from events union select host from processes "
                              "union select name from devices")
                              .rows)
     for (char const c : row[0])
       EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) << row[0];
+
   // Two texts that are shown alike are one group.
   EXPECT_EQ(ask(*database, "select name, count(*) from events where name like '-1,%' group by name")
                 .rows.size(),
@@ -328,6 +363,7 @@ TEST(Query, NothingButSelectIsAllowed) {
   model::Run const run = two_ranks();
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   for (std::string const sql :
        {"attach database '/tmp/x.db' as x", "create table t(a)", "create temp table t(a)",
         "insert into kernels values(1)", "delete from events", "update events set name = 'x'",
@@ -338,10 +374,12 @@ TEST(Query, NothingButSelectIsAllowed) {
     QueryError const error = ask_wrongly(*database, sql);
     EXPECT_FALSE(error.message.empty()) << sql;
   }
+
   EXPECT_NE(ask_wrongly(*database, "create table t(a)").message.find("only SELECT"),
             std::string::npos);
   EXPECT_NE(ask_wrongly(*database, "attach database 'x' as x").message.find("only SELECT"),
             std::string::npos);
+
   // And afterwards everything is as before.
   EXPECT_NE(ask_one(*database, "select count(*) from events"), "0");
 }
@@ -350,20 +388,24 @@ TEST(Query, ErrorsSayWhatIsMeantAndWhere) {
   model::Run const run = two_ranks();
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   QueryError const table = ask_wrongly(*database, "select name from kernel");
   EXPECT_EQ(table.message, "no such table: kernel, did you mean kernels?");
   QueryError const column = ask_wrongly(*database, "select k.duration from kernels k");
   EXPECT_EQ(column.message, "no such column: k.duration, did you mean dur_ns?");
   EXPECT_EQ(column.offset, 7U);
+
   EXPECT_EQ(ask_wrongly(*database, "select naem from kernels").message,
             "no such column: naem, did you mean name?");
   EXPECT_NE(ask_wrongly(*database, "select 1 from something_else_entirely")
                 .message.find("kernels, copies"),
             std::string::npos);
+
   QueryError const syntax = ask_wrongly(*database, "select name\nfrm kernels where");
   EXPECT_NE(syntax.message.find("syntax error"), std::string::npos);
   ASSERT_TRUE(syntax.offset);
   EXPECT_GE(*syntax.offset, 12U);
+
   EXPECT_EQ(ask_wrongly(*database, "").message, "the statement is empty, write a SELECT");
   EXPECT_EQ(ask_wrongly(*database, "-- nothing").message, "the statement is empty, write a SELECT");
   EXPECT_NE(ask_wrongly(*database, "select 1; select 2").message.find("one at a time"),

@@ -16,11 +16,13 @@ void expect_same(Database& database, std::string const& sql) {
   Collected fast, slow;
   auto const rows = run_into(database, sql, fast);
   auto const expected = run_into(database, sql, slow, {.rewrite = false});
+
   ASSERT_EQ(rows.has_value(), expected.has_value()) << sql;
   if (!rows) {
     EXPECT_EQ(rows.error().message, expected.error().message) << sql;
     return;
   }
+
   EXPECT_EQ(fast.names, slow.names) << sql;
   bool const ordered =
       sql.find("order by") != std::string::npos || sql.find("ORDER BY") != std::string::npos;
@@ -136,6 +138,7 @@ class RandomStatement {
     static constexpr std::array<char const*, 5> kTables = {"events", "kernels", "collectives",
                                                            "copies", "ranges"};
     std::string const table = kTables[random_() % kTables.size()];
+
     std::vector<std::string> keys;
     for (size_t count = random_() % 4; keys.size() < count;) keys.push_back(label());
     std::string items;
@@ -144,14 +147,17 @@ class RandomStatement {
     size_t const sums = 1 + random_() % 3;
     for (size_t i = 0; i < sums; ++i)
       items += (i > 0 ? ", " : "") + sum() + (chance(30) ? " s" + std::to_string(i) : "");
+
     std::string sql = "SELECT " + items + " FROM " + table;
-    if (chance(60))
-      sql += " WHERE " + condition() +
-             (chance(50) ? (chance(70) ? " AND " : " OR ") + condition() : "");
+    if (chance(60)) {
+      sql += " WHERE " + condition();
+      if (chance(50)) sql += (chance(70) ? " AND " : " OR ") + condition();
+    }
     for (size_t i = 0; i < keys.size(); ++i)
       sql += (i == 0 ? " GROUP BY " : ", ") + (chance(20) ? std::to_string(i + 1) : keys[i]);
     if (!keys.empty() && chance(30))
       sql += " HAVING " + sum() + " > " + std::to_string(random_() % 300);
+
     return sql;
   }
 
@@ -173,7 +179,8 @@ class RandomStatement {
                                                          "min",   "max", "total"};
     if (chance(30)) return "count(*)";
     std::string const call = std::string(kSums[random_() % kSums.size()]) + "(" + number() + ")";
-    return chance(20) ? "ifnull(" + call + ", -1)" : chance(20) ? call + " * 2" : call;
+    if (chance(20)) return "ifnull(" + call + ", -1)";
+    return chance(20) ? call + " * 2" : call;
   }
   std::string condition() {
     static constexpr std::array<char const*, 6> kOperators = {"=", "<", "<=", ">", ">=", "!="};
@@ -201,6 +208,7 @@ TEST(Groups, RandomStatementsAnswerTheSameRewrittenOrNot) {
   model::Run const run = support::random_ranks({.seed = 3, .ranks = 3});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   int rewritten = 0;
   for (uint64_t seed = 0; seed < 400; ++seed) {
     std::string const sql = RandomStatement(seed).make();
@@ -208,6 +216,7 @@ TEST(Groups, RandomStatementsAnswerTheSameRewrittenOrNot) {
     expect_same(*database, sql);
     if (HasFailure()) break;
   }
+
   EXPECT_GT(rewritten, 150);
 }
 
@@ -216,10 +225,12 @@ TEST(Groups, SumsThatLeaveSixtyFourBitsAreSqlitesToRefuse) {
   model::TrackId const track = builder.add_track({});
   for (int i = 0; i < 40; ++i)
     builder.events(track).add_range(0, model::kMaxTime, builder.intern("long"));
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   EXPECT_NE(
       ask_wrongly(*database, "select sum(dur_ns) from events").message.find("integer overflow"),
       std::string::npos);

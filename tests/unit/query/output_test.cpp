@@ -20,9 +20,11 @@ std::string written(std::unique_ptr<ResultWriter> (*make)(std::FILE*),
                     std::vector<std::vector<Cell>> const& rows) {
   std::FILE* const file = std::tmpfile();
   auto const writer = make(file);
+
   writer->begin(names);
   for (auto const& row : rows) EXPECT_TRUE(writer->row(row));
   EXPECT_TRUE(writer->finish());
+
   std::rewind(file);
   std::string text;
   std::array<char, 4096> buffer{};
@@ -89,6 +91,7 @@ TEST(JsonOutput, IsReadBackAsItWas) {
                                        {{text("\"quoted\"\n\xFF"), number(INT64_MAX), Cell{}},
                                         {Cell::of(0.1), Cell::of(uint64_t{UINT64_MAX}),
                                          Cell::of(std::numeric_limits<double>::infinity())}});
+
   auto const json = nlohmann::json::parse(document);
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[0]["a"], "\"quoted\"\n\xEF\xBF\xBD");
@@ -97,6 +100,7 @@ TEST(JsonOutput, IsReadBackAsItWas) {
   EXPECT_EQ(json[1]["a"], 0.1);
   EXPECT_EQ(json[1]["b"], UINT64_MAX);
   EXPECT_TRUE(json[1]["a_2"].is_null());
+
   EXPECT_TRUE(nlohmann::json::parse(written(json_writer, {"a"}, {})).empty());
 }
 

@@ -48,6 +48,7 @@ TEST(QueryPart, OfARankIsWhatTheConditionLeavesInEveryTable) {
 TEST(QueryPart, OfStepsHasTheOpsOfTheDevicesWindowAndTheHostsOfItsOwn) {
   model::Run const run = run_ahead();
   Part const part{.steps = std::pair(int64_t{3}, int64_t{4})};
+
   // What the part should be, in SQL over the whole.
   std::string const windows =
       "with w as (select rank, min(start_ns) b, max(end_ns) e, min(host_start_ns) hb, "
@@ -56,6 +57,7 @@ TEST(QueryPart, OfStepsHasTheOpsOfTheDevicesWindowAndTheHostsOfItsOwn) {
       " join w on w.rank = v.rank where case when v.stream is null then v.start_ns >= hb and "
       "v.start_ns < he "
       "else v.start_ns >= b and v.start_ns < e end";
+
   for (char const* const table :
        {"events", "kernels", "collectives", "allocations", "step_marks"}) {
     auto const rows =
@@ -67,6 +69,7 @@ TEST(QueryPart, OfStepsHasTheOpsOfTheDevicesWindowAndTheHostsOfItsOwn) {
             .sorted())
         << table;
   }
+
   EXPECT_LT(ask_part(run, part, "select id from events").rows.size(),
             ask(run, "select id from events").rows.size() / 2);
 }
@@ -76,8 +79,10 @@ TEST(QueryPart, FindsRowsInEveryWayThatTheWholeDoes) {
   Part const part{.steps = std::pair(int64_t{2}, int64_t{5}), .rank = 1};
   auto database = Database::open(run, part);
   ASSERT_TRUE(database);
+
   Collected const all = ask(*database, "select id, correlation, start_ns, name from events");
   std::string const inside = all.rows.front()[0], start = all.rows.front()[2];
+
   EXPECT_EQ(ask_one(*database, "select count(*) from events where id = " + inside), "1");
   EXPECT_EQ(ask_one(*database, "select count(*) from events where id = 0"), "0")
       << "is of the first step";
@@ -87,11 +92,13 @@ TEST(QueryPart, FindsRowsInEveryWayThatTheWholeDoes) {
             "0");
   EXPECT_EQ(ask(*database, "select id from events where start_ns >= " + start).rows.size(),
             ask(*database, "select id from events where start_ns + 0 >= " + start).rows.size());
+
   for (std::string const sql :
        {"select name, count(*), sum(dur_ns), min(start_ns) from kernels group by name order by 1",
         "select count(*) from events",
         "select track, count(*) from events group by track order by 1"})
     EXPECT_EQ(ask(*database, sql).rows, ask(*database, sql, {.rewrite = false}).rows) << sql;
+
   EXPECT_EQ(ask_one(*database, "select count(*) from events"), std::to_string(all.rows.size()));
   for (auto const& row : all.rows)
     if (row[1] != "NULL") {
@@ -106,9 +113,11 @@ TEST(QueryPart, HasTheAnalysisOfThePart) {
   options.steps = std::pair(int64_t{3}, int64_t{4});
   options.rank = 0;
   analyzer::Analysis const analysis = analyzer::analyze(run, options);
+
   auto database = Database::open(run, {.steps = options.steps, .rank = options.rank});
   ASSERT_TRUE(database);
   ASSERT_EQ(analysis.devices.size(), 1U);
+
   EXPECT_EQ(ask_one(*database, "select window_ns from device_time"),
             std::to_string(analysis.devices[0].time.window_ns));
   EXPECT_EQ(ask(*database, "select step from steps order by 1").rows,
@@ -118,6 +127,7 @@ TEST(QueryPart, HasTheAnalysisOfThePart) {
 TEST(QueryPart, AProcessWithoutStepsHasWhatBeginsInThoseOfTheOthers) {
   model::Run run = run_ahead();
   auto const [first, last] = run.ranks[0].trace.time_range();
+
   model::TraceBuilder builder;
   builder.info().rank = 2;
   model::TrackId const thread = builder.add_track({});
@@ -127,8 +137,10 @@ TEST(QueryPart, AProcessWithoutStepsHasWhatBeginsInThoseOfTheOthers) {
         first - kOffset + run.ranks[0].offset_ns + (last - first) * i / 100, 5,
         builder.intern("loads"));
   run.ranks.push_back({std::move(builder).finish(), kOffset, ""});
+
   Part const part{.steps = std::pair(int64_t{3}, int64_t{4})};
   std::string const loads = "select count(*) from events where name = 'loads'";
+
   EXPECT_EQ(ask_part(run, part, loads).rows,
             ask(run, loads + " and start_ns >= (select min(min(start_ns, host_start_ns)) from "
                              "steps where step in (3, 4)) and start_ns < (select max(max(end_ns, "

@@ -2,6 +2,7 @@
 #include <functional>
 #include <random>
 #include <set>
+#include <string_view>
 
 #include "tests/support/random_ranks.h"
 #include "tests/unit/query/collect.h"
@@ -51,6 +52,7 @@ class RandomConditions {
       Cell const cell = read(source, row);
       return cell.type == Cell::Type::kText && cell.text == text;
     };
+
     switch (random_() % 3) {
       case 0:
         return {
@@ -82,28 +84,33 @@ class RandomConditions {
     // As a whole number, between two of them, and as a text that is one: SQLite compares all of
     // them with the column's number.
     size_t const form = random_() % 6;
-    // Of 64 bits, so that no number is rounded.
+    // A long double has 64 bits for digits, so that no number is rounded.
     long double const value = static_cast<long double>(number) + (form == 0 ? 0.5L : 0);
-    std::string const written = form == 0   ? fmt::format("{:.1f}", static_cast<double>(value))
-                                : form == 1 ? fmt::format("'{}'", number)
-                                            : fmt::format("{}", number);
+    std::string written = fmt::format("{}", number);
+    if (form == 0) written = fmt::format("{:.1f}", static_cast<double>(value));
+    if (form == 1) written = "'" + written + "'";
     // What SQL takes for a number with a half is a double.
     long double const meant = form == 0 ? static_cast<long double>(std::stod(written)) : value;
+
     auto const read = column.read;
     return {fmt::format("{} {} {}", column.name, kOperators[op], written),
             [=](model::TableSource const& source, uint32_t row) {
               Cell const cell = read(source, row);
               if (cell.is_null() || cell.type == Cell::Type::kText) return false;
-              long double const have = cell.type == Cell::Type::kReal ? cell.real()
-                                       : cell.type == Cell::Type::kUnsigned
-                                           ? static_cast<double>(cell.bits)
-                                           : static_cast<long double>(cell.integer());
-              return op == 0   ? have == meant
-                     : op == 1 ? have < meant
-                     : op == 2 ? have <= meant
-                     : op == 3 ? have > meant
-                               : have >= meant;
+              return is_true(number_of(cell), kOperators[op], meant);
             }};
+  }
+  static long double number_of(Cell const& cell) {
+    if (cell.type == Cell::Type::kReal) return cell.real();
+    if (cell.type == Cell::Type::kUnsigned) return static_cast<double>(cell.bits);
+    return static_cast<long double>(cell.integer());
+  }
+  static bool is_true(long double left, std::string_view comparison, long double right) {
+    if (comparison == "=") return left == right;
+    if (comparison == "<") return left < right;
+    if (comparison == "<=") return left <= right;
+    if (comparison == ">") return left > right;
+    return left >= right;
   }
 
   std::mt19937_64 random_;
@@ -121,6 +128,7 @@ std::vector<std::vector<std::string>> look_at_all(std::vector<model::TableSource
       for (Condition const& condition : conditions) holds = holds && condition.holds(source, row);
       if (holds) rows.push_back({std::to_string(source.trace().info().rank), std::to_string(row)});
     }
+
   std::sort(rows.begin(), rows.end());
   return rows;
 }
@@ -133,6 +141,7 @@ std::optional<std::pair<size_t, uint32_t>> random_row(
     size_t const source = random() % sources.size();
     uint32_t const events = table.row_count(sources[source].trace());
     if (events == 0) continue;
+
     auto const row = static_cast<uint32_t>(random() % events);
     if (table.has(sources[source].trace(), row)) return std::pair{source, row};
   }
@@ -144,9 +153,11 @@ void compare(uint64_t seed) {
       support::random_ranks({.seed = seed, .ranks = 1 + static_cast<int>(seed % 4)});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   std::vector<model::TableSource> sources;
   for (model::RankTrace const& rank : run.ranks) sources.emplace_back(rank.trace, rank.offset_ns);
   std::mt19937_64 random(seed);
+
   for (TraceTable const& table : model::trace_tables()) {
     if (table.rows != model::TableRows::kEvents) continue;
     RandomConditions conditions(random(), table);
@@ -159,6 +170,7 @@ void compare(uint64_t seed) {
         wanted.push_back(conditions.next(sources[place->first], place->second));
         sql += " AND " + wanted.back().sql;
       }
+
       ASSERT_EQ(ask(*database, sql).sorted(), look_at_all(sources, table, wanted))
           << "seed " << seed << ": " << sql;
     }
@@ -173,9 +185,11 @@ TEST(Pushdown, ValuesAreWhatSqliteMakesOfThemForTheColumn) {
   model::Run const run = support::random_ranks({.seed = 3, .ranks = 3, .events_per_track = 400});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   auto const count = [&](std::string const& where) {
     return ask(*database, "SELECT count(*), sum(id) FROM events WHERE " + where).rows;
   };
+
   for (auto const& [given, same] :
        std::vector<std::pair<std::string, std::string>>{{"start_ns < 1e3", "+start_ns < 1000"},
                                                         {"start_ns <= 1e3", "+start_ns <= 1000"},
@@ -196,6 +210,7 @@ TEST(Pushdown, JoinsFindTheOtherEventById) {
   model::Run const run = support::random_ranks({.seed = 7, .ranks = 2, .events_per_track = 200});
   auto database = Database::open(run);
   ASSERT_TRUE(database);
+
   std::vector<std::vector<std::string>> expected;
   for (model::RankTrace const& rank : run.ranks)
     for (uint32_t row = 0; row < rank.trace.event_count(); ++row)
@@ -205,6 +220,7 @@ TEST(Pushdown, JoinsFindTheOtherEventById) {
                             std::to_string(link.value)});
   std::sort(expected.begin(), expected.end());
   ASSERT_FALSE(expected.empty());
+
   EXPECT_EQ(ask(*database,
                 "SELECT k.rank, k.id, l.id FROM kernels k JOIN events l ON l.id = k.linked_id AND "
                 "l.rank = k.rank")
@@ -214,6 +230,7 @@ TEST(Pushdown, JoinsFindTheOtherEventById) {
 
 TEST(Pushdown, CorrelationsAreFound) {
   model::Run const run = support::random_ranks({.seed = 8, .ranks = 2});
+
   std::vector<std::vector<std::string>> expected;
   for (model::RankTrace const& rank : run.ranks) {
     auto const& correlation = rank.trace.columns().correlation;
@@ -226,6 +243,7 @@ TEST(Pushdown, CorrelationsAreFound) {
   }
   std::sort(expected.begin(), expected.end());
   ASSERT_FALSE(expected.empty());
+
   EXPECT_EQ(ask(run,
                 "SELECT a.rank, a.id, b.id FROM events a JOIN events b ON a.correlation = "
                 "b.correlation AND a.rank = b.rank WHERE a.kind = 'launch' AND a.correlation <= "
@@ -248,6 +266,7 @@ TEST(Pushdown, OrdersAreKept) {
         support::random_ranks({.seed = seed, .ranks = 1 + static_cast<int>(seed % 3)});
     auto database = Database::open(run);
     ASSERT_TRUE(database);
+
     for (std::string const order :
          {"rank, process, track, start_ns", "rank, track, start_ns", "start_ns", "track, start_ns",
           "rank DESC, start_ns", "start_ns DESC", "process, rank", "track"}) {
@@ -257,6 +276,7 @@ TEST(Pushdown, OrdersAreKept) {
         std::string sorted = "+" + order;
         for (size_t at = sorted.find(", "); at != std::string::npos; at = sorted.find(", ", at + 1))
           sorted.insert(at + 2, "+");
+
         std::string const select = fmt::format("SELECT {} FROM events WHERE {} ORDER BY ",
                                                without_directions(order), where);
         EXPECT_EQ(ask(*database, select + order).rows, ask(*database, select + sorted).rows)

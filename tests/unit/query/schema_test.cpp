@@ -18,6 +18,7 @@ TEST(Schema, EveryColumnHasAMeaningAndANameOfItsOwn) {
   for (SchemaTable const& table : schema()) {
     EXPECT_TRUE(tables.insert(table.name).second) << table.name;
     EXPECT_FALSE(table.meaning.empty()) << table.name;
+
     std::set<std::string_view> columns;
     for (SchemaColumn const& column : table.columns) {
       EXPECT_TRUE(columns.insert(column.name).second) << table.name << "." << column.name;
@@ -39,6 +40,7 @@ TEST(Schema, EveryFieldOfDetailsIsAColumn) {
     EXPECT_EQ(columns, std::tuple_size_v<std::remove_cvref_t<decltype(model::detail_fields<Row>)>>)
         << "detail table " << number - 1;
   };
+
   std::apply([&](auto const&... rows) { (check(rows), ...); }, model::DetailTables{});
   EXPECT_EQ(number, static_cast<size_t>(model::kDetailTableCount));
 }

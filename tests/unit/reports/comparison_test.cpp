@@ -101,6 +101,7 @@ TEST(ComparisonText, NumbersAreSigned) {
 TEST(ComparisonText, AnIntervalThatIsNotOfTheMeanSaysOfWhatItIs) {
   analyzer::Change change;
   EXPECT_EQ(interval_words(change), "");
+
   change.method = analyzer::CompareMethod::kMannWhitney;
   change.base_mean = 100;
   change.candidate_mean = 101;
@@ -111,7 +112,8 @@ TEST(ComparisonText, AnIntervalThatIsNotOfTheMeanSaysOfWhatItIs) {
             "95 % interval of a typical step +0.5 % to +1.5 %; a few steps moved the mean");
   change.unit = analyzer::CompareUnit::kRun;
   EXPECT_THAT(interval_words(change), HasSubstr("a typical run"));
-  // Of few runs that vary far the interval reaches to where no time is.
+
+  // The interval of few runs that vary widely can reach below no time at all.
   change.shift.low = -1.44 * change.base_mean;
   EXPECT_THAT(interval_words(change), HasSubstr("-100.0 % to "));
 }
@@ -123,12 +125,14 @@ TEST(ComparisonJson, HoldsWhatTheTextSays) {
   EXPECT_EQ(document["verdict"], "slower");
   EXPECT_EQ(document["headline"], headline(comparison));
   EXPECT_EQ(document["base"]["runs"], json::array({"before"}));
+
   int64_t sum = 0;
   for (json const& part : document["why"]["parts"]) sum += part["ns"].get<int64_t>();
   EXPECT_EQ(sum, document["why"]["change_ns"]);
   EXPECT_EQ(sum,
             document["new"]["mean_ns"].get<int64_t>() - document["base"]["mean_ns"].get<int64_t>());
   EXPECT_EQ(document["why"]["parts"].size(), analyzer::kChangePartCount);
+
   json const& step = document["metrics"][0];
   EXPECT_EQ(step["name"], "step");
   EXPECT_EQ(step["method"], "mann_whitney");
@@ -157,11 +161,14 @@ TEST(Comparison, HostileNamesAreMadePrintable) {
   changed.hosts = {support::kHostileText};
   for (auto& kernel : changed.kernels)
     for (double& ns : kernel.ns) ns *= 2;
+
   Comparison const comparison = analyzer::compare_runs({sample}, {changed});
   ASSERT_FALSE(comparison.refusal);
+
   std::string const text = comparison_text(comparison);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, Not(HasSubstr("\x07")));
+
   std::string const document = comparison_json(comparison);
   EXPECT_THAT(document, Not(HasSubstr("\x1b")));
   EXPECT_TRUE(json::accept(document));

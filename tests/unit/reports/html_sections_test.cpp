@@ -22,7 +22,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
-/// A made run with every fact that a page can show.
+/// A synthetic run with every fact that a page can show.
 Sample make_full_sample(std::string const& name = "named") {
   Sample sample = make_slow_sample();
   support::add_all_facts(sample.analysis, name);
@@ -62,35 +62,38 @@ TEST(Sections, a_finding_on_the_recording_has_no_faults_that_are_not_there) {
 }
 
 TEST(Sections, show_every_fact_of_the_analysis) {
+  static constexpr char const* kTables[] = {"path-table",
+                                            "path-names-table",
+                                            "path-more-names-table",
+                                            "path-slack-table",
+                                            "path-places-table",
+                                            "path-steps-table",
+                                            "unhidden-table",
+                                            "host-ops-table",
+                                            "late-table",
+                                            "wait-causes-table",
+                                            "waits-table",
+                                            "pipeline-1-table",
+                                            "ops-table",
+                                            "layers-table",
+                                            "slow-table",
+                                            "launches-table",
+                                            "queues-table",
+                                            "graphs-table",
+                                            "copies-table",
+                                            "device-copies-table",
+                                            "phases-table",
+                                            "device-phases-table",
+                                            "memory-growth-table",
+                                            "memory-room-table",
+                                            "memory-owners-table",
+                                            "memory-all-owners-table",
+                                            "health-table",
+                                            "slow-clock-table"};
+
   std::string const html = page_of(make_full_sample());
-  for (char const* table : {"path-table",
-                            "path-names-table",
-                            "path-more-names-table",
-                            "path-slack-table",
-                            "path-places-table",
-                            "path-steps-table",
-                            "unhidden-table",
-                            "host-ops-table",
-                            "late-table",
-                            "wait-causes-table",
-                            "waits-table",
-                            "pipeline-1-table",
-                            "ops-table",
-                            "layers-table",
-                            "slow-table",
-                            "launches-table",
-                            "queues-table",
-                            "graphs-table",
-                            "copies-table",
-                            "device-copies-table",
-                            "phases-table",
-                            "device-phases-table",
-                            "memory-growth-table",
-                            "memory-room-table",
-                            "memory-owners-table",
-                            "memory-all-owners-table",
-                            "health-table",
-                            "slow-clock-table"})
+
+  for (char const* const table : kTables)
     EXPECT_THAT(html, HasSubstr(std::string("<table id=\"") + table + "\"")) << table;
 }
 
@@ -98,10 +101,12 @@ TEST(Sections, are_all_linked_and_explained) {
   std::string const html = page_of(make_full_sample());
   std::set<std::string> const sections = all_of(html, "<section id=\"([a-z]+)\"");
   EXPECT_EQ(sections.size(), 18U);
+
   std::set<std::string> links =
       all_of(html.substr(html.find("<nav"), html.find("</nav>") - html.find("<nav")),
              "href=\"#([a-z]+)\"");
   EXPECT_EQ(links, sections);
+
   for (char const* id : {"path", "idle", "waiting", "pipelines", "kernels", "launches", "copies",
                          "phases", "memory", "health"})
     EXPECT_THAT(section_of(html, id), HasSubstr("How computed")) << id;
@@ -132,7 +137,7 @@ TEST(Sections, path_says_what_it_is_made_of_and_what_is_beside_it) {
   EXPECT_THAT(html, HasSubstr("4 more names"));
   EXPECT_THAT(
       html,
-      HasSubstr("<td class=\"num\" data-v=\"50000000\">50.0 ms</td>"));  // of compute beside it
+      HasSubstr("<td class=\"num\" data-v=\"50000000\">50.0 ms</td>"));  // compute at the same time
 }
 
 TEST(Sections, path_names_its_doubts_only_where_there_are_any) {
@@ -141,12 +146,15 @@ TEST(Sections, path_names_its_doubts_only_where_there_are_any) {
   sample.analysis.critical_path->guessed_waits = 0;
   sample.analysis.critical_path->is_slack_exact = true;
   EXPECT_THAT(section_of(page_of(sample), "path"), Not(HasSubstr("class=\"note\"")));
+
   sample.analysis.critical_path->guessed_waits = 20;
   EXPECT_THAT(section_of(page_of(sample), "path"),
               HasSubstr("what 20 of the 100 device operations"));
+
   sample.analysis.critical_path->clock_disagreement_ns = 7'000'000;
   EXPECT_THAT(section_of(page_of(sample), "path"),
               Not(HasSubstr("clocks")));  // one process has one clock
+
   sample.run.ranks.emplace_back();
   EXPECT_THAT(section_of(page_of(sample), "path"), HasSubstr("by up to 7.00 ms"));
 }
@@ -163,6 +171,7 @@ TEST(Sections, waiting_orders_late_devices_by_what_they_cost) {
        2'000'000,
        4},
   };
+
   std::string const html = section_of(page_of(sample), "waiting");
   size_t const table = html.find("<table id=\"late-table\"");
   EXPECT_LT(html.find("device 1", table), html.find("device 0", table));
@@ -185,8 +194,10 @@ TEST(Sections, waiting_says_when_the_other_ranks_are_not_there) {
     collective.participants.resize(1);
     collective.expected_participants = 8;
   }
+
   EXPECT_THAT(section_of(page_of(sample), "waiting"), HasSubstr("not in this run"));
   EXPECT_THAT(section_of(page_of(sample), "waiting"), Not(HasSubstr("data-chart")));
+
   sample.analysis.collectives.clear();
   EXPECT_EQ(section_of(page_of(sample), "waiting"), "");
 }
@@ -197,7 +208,9 @@ TEST(Sections, kernels_leave_out_columns_that_no_kernel_knows) {
     kernel.tensor_cores.reset();
     kernel.peak_share.reset();
   }
+
   EXPECT_THAT(section_of(page_of(sample), "kernels"), Not(HasSubstr("Tensor cores</th>")));
+
   support::add_all_facts(sample.analysis, "named");
   std::string const html = section_of(page_of(sample), "kernels");
   EXPECT_THAT(html, HasSubstr("Tensor cores</th>"));
@@ -229,11 +242,13 @@ TEST(Sections, stay_small_for_a_job_of_512_devices) {
   Sample sample = make_sample(options);
   support::add_all_facts(sample.analysis, std::string(2000, 'n'));
   analyzer::Analysis& analysis = sample.analysis;
+
   analyzer::DeviceStats device = analysis.devices[0];
   for (int64_t i = 0; i < 5'000; ++i)
     device.memory.timeline.push_back({i * 1000, static_cast<uint64_t>(i % 97) << 30U, 0, {}});
   std::vector<analyzer::StepStats> const steps(analysis.steps.begin(), analysis.steps.begin() + 6);
   auto const kernel = analysis.kernels.back();
+
   for (int32_t d = 2; d < 512; ++d) {
     device.ref.device = d;
     analysis.devices.push_back(device);
@@ -242,6 +257,7 @@ TEST(Sections, stay_small_for_a_job_of_512_devices) {
       analysis.steps.back().ref = device.ref;
       analysis.steps.back().step = number;
     }
+
     for (int i = 0; i < 20; ++i) {
       analysis.kernels.push_back(kernel);
       analysis.kernels.back().ref = device.ref;
@@ -255,6 +271,7 @@ TEST(Sections, stay_small_for_a_job_of_512_devices) {
       analysis.critical_path->places.push_back({0, d, analysis.critical_path->places[1].by_class});
     }
   }
+
   std::string const html = report_html(sample.run, analysis);
   EXPECT_LT(html.size(), 3'000'000U);
   EXPECT_THAT(html, HasSubstr("more devices"));
@@ -269,12 +286,14 @@ TEST(PathData, has_the_path_of_each_step_by_class) {
     size_t const begin = html.find(open) + open.size();
     return nlohmann::json::parse(html.substr(begin, html.find("</script>", begin) - begin));
   };
+
   nlohmann::json const path = data().at("path");
   EXPECT_EQ(path.at("steps").at("first"), (std::vector<int64_t>{0, 1}));
   EXPECT_THAT(path.at("steps").at("parts").at("compute").get<std::vector<int64_t>>(),
               Each(40'000'000));
   EXPECT_THAT(path.at("steps").at("parts").at("launch_starved").get<std::vector<int64_t>>(),
               Each(60'000'000));
+
   sample.analysis.critical_path->steps.resize(1);
   EXPECT_TRUE(data().at("path").is_null());
 }
@@ -288,6 +307,7 @@ TEST(PathData, curves_of_memory_are_those_of_the_fullest_devices) {
     if (d != 19) device.memory.timeline.push_back({});
     analysis.devices.push_back(device);
   }
+
   auto const chosen = fullest_devices(analysis);
   ASSERT_EQ(chosen.size(), kMaxMemoryCurves);
   EXPECT_EQ(chosen.front()->ref.device, 3);

@@ -60,20 +60,22 @@ TEST(Report, shows_each_finding_where_it_is) {
   Sample const sample = make_slow_sample();
   std::string const html = report_html(sample.run, sample.analysis);
   ASSERT_FALSE(sample.analysis.findings.empty());
+
   size_t const card = html.find("<article class=\"finding");
   size_t const picture = html.find("<div class=\"scene\"", card),
                end = html.find("</article>", card);
   ASSERT_LT(picture, end);
+
   std::string const text = html.substr(picture, end - picture);
-  // The thread that waits for its input, and beside it the device's streams; 30 ms are marked, with
-  // 0.4 of it before and behind.
+  // The thread that waits for its input, and the device's streams. The picture marks 30 ms, with
+  // 0.4 of their length before and behind.
   EXPECT_THAT(text, HasSubstr("<i class=\"c-input\""));
   EXPECT_THAT(text, HasSubstr("<i class=\"c-compute\""));
   EXPECT_THAT(text, HasSubstr("</b>30.1 ms on device 1"));
   EXPECT_THAT(text, HasSubstr("<b style=\"left:22.22%;width:55.56%\"></b>"));
 }
 
-/// A run of three processes of which only outlines are in memory, and its page.
+/// A run of three processes with only their outlines in memory, and its page.
 struct OutlinedSample {
   model::Run outline, whole;
   analyzer::Analysis analysis;
@@ -87,12 +89,15 @@ OutlinedSample make_outlined_sample() {
   options.devices = 3;
   options.process_per_device = true;
   options.input_delay_ns = 12'000'000;
+
   OutlinedSample sample{
       support::make_synthetic_run(options), support::make_synthetic_run(options), {}};
+
   for (model::RankTrace& rank : sample.outline.ranks) {
     std::vector<uint32_t> const rows = analyzer::skeleton_rows(rank.trace);
     rank.trace = model::skeleton_of(std::move(rank.trace), rows);
   }
+
   auto const read = [&](size_t process) -> base::Expected<model::RankTrace> {
     return std::move(support::make_synthetic_run(options).ranks[process]);
   };
@@ -167,6 +172,7 @@ TEST(Report, gives_charts_the_parts_of_each_counted_step) {
       sample.analysis.steps.begin(), sample.analysis.steps.end(), [](auto const& step) {
         return !step.warmup && step.ref == analyzer::DeviceRef{0, 0};
       }));
+
   EXPECT_EQ(device.at("first").size(), counted);
   EXPECT_TRUE(device.at("parts").contains("compute"));
   EXPECT_TRUE(device.at("parts").contains("input"));
@@ -184,6 +190,7 @@ TEST(Timeline, thinned_spans_cover_every_event_and_count_it_once) {
   Sample const sample = make_sample();
   model::Trace const& trace = sample.run.ranks[0].trace;
   auto const [first, last] = trace.time_range();
+
   for (int const columns : {10, 100, 100'000})
     for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
       if (trace.tracks()[t].kind != model::TrackKind::kStream) continue;
@@ -191,6 +198,7 @@ TEST(Timeline, thinned_spans_cover_every_event_and_count_it_once) {
       uint32_t events = 0, spanned = 0;
       for (uint32_t row = rows.first; row < rows.last; ++row)
         if (model::is_device_op(trace.kind(row))) ++events;
+
       auto const spans =
           thinned_spans(trace, rows, RowContent::kDeviceOps, {first, last + 1}, columns);
       for (Span const& span : spans) spanned += span.count;
@@ -208,10 +216,12 @@ TEST(Timeline, an_event_that_began_before_the_window_is_cut_at_its_edge) {
     if (!model::is_device_op(trace.kind(rows.first)) ||
         trace.end(rows.first) - trace.start(rows.first) < 10)
       continue;
+
     int64_t const middle =
         trace.start(rows.first) + (trace.end(rows.first) - trace.start(rows.first)) / 2;
     auto const spans =
         thinned_spans(trace, rows, RowContent::kDeviceOps, {middle, trace.end(rows.first)}, 1000);
+
     ASSERT_EQ(spans.size(), 1U);
     EXPECT_EQ(spans[0].begin, middle);
     EXPECT_EQ(spans[0].end, trace.end(rows.first));
@@ -221,11 +231,12 @@ TEST(Timeline, an_event_that_began_before_the_window_is_cut_at_its_edge) {
 TEST(Memory, thinning_keeps_the_peak_the_floor_and_the_end) {
   analyzer::MemoryTimeline points;
   for (int64_t i = 0; i < 1000; ++i) {
-    uint64_t const bytes = i == 123   ? 10'000
-                           : i == 456 ? 1
-                                      : static_cast<uint64_t>(500 + (i * 7919) % 100);
+    auto bytes = static_cast<uint64_t>(500 + (i * 7919) % 100);
+    if (i == 123) bytes = 10'000;
+    if (i == 456) bytes = 1;
     points.push_back({i, bytes, 1000, {}});
   }
+
   auto const kept = thinned_memory(points, 20);
   EXPECT_LE(kept.size(), 42U);
   EXPECT_THAT(kept, testing::Contains(123U));

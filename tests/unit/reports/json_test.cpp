@@ -30,6 +30,7 @@ TEST(AnalysisJson, has_every_key_of_the_contract) {
     EXPECT_TRUE(document.at("run").contains(key)) << key;
   for (char const* key : {"method", "residual_median_ns", "residual_p95_ns"})
     EXPECT_TRUE(document.at("run").at("clock").contains(key)) << key;
+
   Json const& rank = document.at("ranks").at(0);
   for (char const* key : {"rank", "host", "devices"}) EXPECT_TRUE(rank.contains(key)) << key;
   Json const& device = rank.at("devices").at(0);
@@ -40,17 +41,20 @@ TEST(AnalysisJson, has_every_key_of_the_contract) {
   for (char const* key :
        {"capacity_bytes", "peak_allocated_bytes", "peak_reserved_bytes", "fragmentation"})
     EXPECT_TRUE(device.at("memory").contains(key)) << key;
+
   for (char const* key : {"rank", "device", "step", "begin_ns", "dur_ns", "compute_ns",
                           "exposed_comm_ns", "exposed_copy_ns", "idle_ns"})
     EXPECT_TRUE(document.at("steps").at(0).contains(key)) << key;
   for (char const* key : {"comm", "seq", "op", "bytes", "ranks", "transfer_ns", "wait_ns",
                           "busbw_gbps", "last_rank", "skew_ns"})
     EXPECT_TRUE(document.at("collectives").at(0).contains(key)) << key;
+
   for (char const* key : {"rule", "severity", "title", "rank", "device", "cost_ns_per_step",
                           "gain_ceiling", "metrics", "evidence", "advice"})
     EXPECT_TRUE(document.at("findings").at(0).contains(key)) << key;
   for (char const* key : {"begin_ns", "end_ns", "track"})
     EXPECT_TRUE(document.at("findings").at(0).at("evidence").at(0).contains(key)) << key;
+
   for (char const* key : {"dropped", "unmatched_launches", "negative_latencies",
                           "overlapping_slices", "truncated", "missing_ranks", "score"})
     EXPECT_TRUE(document.at("quality").contains(key)) << key;
@@ -64,6 +68,7 @@ TEST(AnalysisJson, parts_of_every_step_sum_to_its_length) {
     int64_t period = sum;
     for (auto const& [cause, ns] : step.at("idle_ns").items()) sum += ns.get<int64_t>();
     for (auto const& [cause, ns] : step.at("period_idle_ns").items()) period += ns.get<int64_t>();
+
     EXPECT_EQ(sum, step.at("dur_ns").get<int64_t>());
     EXPECT_EQ(period, step.at("period_ns").get<int64_t>());
   }
@@ -85,6 +90,7 @@ TEST(AnalysisJson, absent_facts_are_null_and_never_zero) {
   sample.analysis.collectives[0].busbw_gbps.reset();
   sample.analysis.collectives[0].last_participant = -1;
   sample.analysis.findings = {{}};
+
   Json const document = parsed(sample);
   Json const& device = document.at("ranks").at(0).at("devices").at(0);
   for (char const* key : {"overlap", "utilization"}) EXPECT_TRUE(device.at(key).is_null()) << key;
@@ -109,9 +115,11 @@ TEST(AnalysisJson, ranks_of_the_output_are_the_jobs_rank_numbers) {
   options.process_per_device = true;
   options.devices = 3;
   Sample sample = make_sample(options);
-  // A run of which only two ranks were given: the index is not the rank.
+
+  // Only two of the run's ranks were given: the index is not the rank.
   sample.run.ranks.erase(sample.run.ranks.begin());
   sample.analysis = analyzer::analyze(sample.run);
+
   Json const document = parsed(sample);
   EXPECT_EQ(document.at("run").at("ranks"), 2);
   EXPECT_EQ(document.at("ranks").at(0).at("rank"), 1);
@@ -179,9 +187,11 @@ TEST(JsonSchema, faults_are_found) {
   Json const schema = Json::parse(
       R"json({"type": "object", "required": ["a"], "$defs": {"pair": {"type": "array", "items": {"type": "integer"}}},
     "properties": {"a": {"type": ["integer", "null"]}, "b": {"anyOf": [{"$ref": "#/$defs/pair"}, {"type": "null"}]}, "c": {"enum": ["x"]}}})json");
+
   auto const faults = [&](char const* text) {
     return support::schema_faults(schema, Json::parse(text)).size();
   };
+
   EXPECT_EQ(faults(R"({"a": 1, "b": [1, 2], "c": "x"})"), 0U);
   EXPECT_EQ(faults(R"({"a": null, "b": null})"), 0U);
   EXPECT_EQ(faults("{}"), 1U);

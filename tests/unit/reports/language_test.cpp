@@ -52,6 +52,7 @@ void add_words(std::set<std::string>& words, std::string_view text) {
       word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
       continue;
     }
+
     if (word.size() >= 4) words.insert(word);
     word.clear();
   }
@@ -65,6 +66,7 @@ std::string visible_text(std::string html) {
                                     {"<code", "</code>"}})
     for (size_t at = html.find(open); at != std::string::npos; at = html.find(open, at))
       html.erase(at, html.find(close, at) + close.size() - at);
+
   std::string text;
   for (size_t at = 0; at < html.size();) {
     size_t const open = html.find('<', at);
@@ -80,6 +82,7 @@ std::string visible_text(std::string html) {
       }
     at = close + 1;
   }
+
   return text;
 }
 
@@ -89,10 +92,12 @@ std::vector<std::string> english_words(std::string const& text,
                                        std::set<std::string> const& of_trace = {}) {
   std::set<std::string> words;
   std::string plain = text;
+
   for (std::string const entity : {"&quot;", "&apos;", "&nbsp;"})
     for (size_t at = plain.find(entity); at != std::string::npos; at = plain.find(entity))
       plain.replace(at, entity.size(), " ");
   add_words(words, plain);
+
   std::vector<std::string> left;
   std::copy_if(words.begin(), words.end(), std::back_inserter(left), [&](std::string const& word) {
     return !kLatinWords.contains(word) && !of_trace.contains(word);
@@ -104,6 +109,7 @@ std::set<std::string> words_of_trace(model::Run const& run) {
   std::set<std::string> words;
   add_words(words, run.name);
   add_words(words, run.clock.method);
+
   for (model::RankTrace const& rank : run.ranks) {
     model::TraceInfo const& info = rank.trace.info();
     for (std::string const& text : {info.tool, info.host, info.command}) add_words(words, text);
@@ -111,6 +117,7 @@ std::set<std::string> words_of_trace(model::Run const& run) {
       add_words(words, key);
       add_words(words, value);
     }
+
     for (auto const& device : rank.trace.devices()) add_words(words, device.name);
     for (auto const& track : rank.trace.tracks()) add_words(words, track.name);
     for (uint32_t row = 0; row < rank.trace.event_count(); ++row)
@@ -137,7 +144,7 @@ ReportOptions in_chinese() {
   return options;
 }
 
-/// All numbers that any rule has, so that each of its sentences is said.
+/// All numbers that any rule has, so that a finding has every sentence of its rule.
 constexpr char const* kMetrics[] = {"share",
                                     "op_share",
                                     "at_most_ns_per_step",
@@ -241,8 +248,10 @@ analyzer::Finding made_finding(std::string_view rule) {
   finding.rule = rule;
   finding.cost_ns_per_step = 1'000'000;
   finding.where = analyzer::DeviceRef{0, 1};
+
   double value = 1;
   for (char const* const key : kMetrics) finding.metrics.emplace_back(key, value += 1);
+
   finding.subjects = {{"host_op", "xyz"}, {"kernel", "xyz"},   {"op", "xyz"},
                       {"ranks", "0, 1"},  {"cause", "host"},   {"limit", "thermal"},
                       {"part", "input"},  {"host", "xyz"},     {"waiting", "0, 1"},
@@ -260,6 +269,7 @@ TEST(Language, has_the_names_that_people_write) {
 TEST(Language, is_english_except_while_another_is_spoken) {
   EXPECT_EQ(tr("no time"), "no time");
   EXPECT_EQ(counted(2, "device"), "2 devices");
+
   {
     ScopedLanguage const spoken(Language::kChinese);
     EXPECT_EQ(html_language(), "zh-CN");
@@ -269,6 +279,7 @@ TEST(Language, is_english_except_while_another_is_spoken) {
     ScopedLanguage const within(Language::kEnglish);
     EXPECT_EQ(tr("no time"), "no time");
   }
+
   EXPECT_EQ(html_language(), "en");
 }
 
@@ -289,8 +300,8 @@ TEST(Language, sentences_of_a_catalogue_have_the_placeholders_of_the_english_one
   for (auto const* words :
        {&catalogue(Language::kChinese), &script_catalogue(Language::kChinese)}) {
     EXPECT_GT(words->size(), 50U);
-    for (auto const& [english, said] : *words)
-      EXPECT_EQ(placeholders(english), placeholders(said)) << english << "\n" << said;
+    for (auto const& [english, translated] : *words)
+      EXPECT_EQ(placeholders(english), placeholders(translated)) << english << "\n" << translated;
   }
 }
 
@@ -300,11 +311,13 @@ TEST(Language, every_rule_says_all_in_chinese) {
     FindingWords const english = words_of(sample.run, sample.analysis, made_finding(rule.name));
     ScopedLanguage const spoken(Language::kChinese);
     FindingWords const words = words_of(sample.run, sample.analysis, made_finding(rule.name));
+
     EXPECT_NE(words.title, english.title) << rule.name;
     EXPECT_NE(words.advice, english.advice) << rule.name;
     EXPECT_THAT(english_words(words.title), IsEmpty()) << rule.name << ": " << words.title;
     EXPECT_THAT(english_words(words.explanation), IsEmpty())
         << rule.name << ": " << words.explanation;
+
     std::vector<std::string> left = english_words(words.advice);
     std::erase(left, "pin");
     EXPECT_THAT(left, IsEmpty()) << rule.name << ": " << words.advice;
@@ -336,11 +349,13 @@ Sample full_sample() {
 TEST(Language, a_chinese_page_has_no_english_words_left) {
   Sample const full = full_sample(), faulty = faulty_sample();
   std::set<std::string> of_trace = words_of_trace(full.run);
+
   // Names of made facts, and a rule's id in its finding's footer.
   for (char const* const name :
        {"owner", "layer", "phase", "late", "contributor", "beside", "kernel", "host"})
     of_trace.insert(name);
   for (analyzer::Rule const& rule : analyzer::all_rules()) add_words(of_trace, rule.name);
+
   for (Sample const* sample : {&full, &faulty}) {
     std::string const html = report_html(sample->run, sample->analysis, in_chinese());
     EXPECT_THAT(html, HasSubstr("<html lang=\"zh-CN\">"));
@@ -362,9 +377,11 @@ TEST(Language, a_chinese_scaling_page_has_no_english_words_left) {
     runs.push_back(analyzer::sample_run(run, analyzer::analyze(run)));
     runs.back().name = "xyz";
   }
+
   std::set<std::string> const of_trace = words_of_trace(support::make_synthetic_run({}));
   analyzer::ScalingSeries const series = analyzer::scale_series(std::move(runs));
   ASSERT_FALSE(series.refusal);
+
   std::string const html = scaling_html(series, in_chinese());
   EXPECT_THAT(html, HasSubstr("<html lang=\"zh-CN\">"));
   EXPECT_THAT(english_words(visible_text(html), of_trace), IsEmpty());

@@ -25,11 +25,13 @@ std::map<std::string, double> samples_of(std::string const& text) {
       "([a-z_]+)(\\{[a-z_]+=\"(?:[^\"\\\\]|\\\\[\\\\\"n])*\"(?:,[a-z_]+=\"(?:[^\"\\\\]|\\\\["
       "\\\\\"n])*\")*\\})? (\\S+)");
   static std::regex const meta_line("# (TYPE|UNIT|HELP) ([a-z_]+) (.+)");
+
   std::map<std::string, double> samples;
   std::set<std::string> families;
   std::string family, line;
   bool has_ended = false;
   std::istringstream lines(text);
+
   while (std::getline(lines, line)) {
     EXPECT_FALSE(has_ended) << line;
     std::smatch found;
@@ -53,6 +55,7 @@ std::map<std::string, double> samples_of(std::string const& text) {
       ADD_FAILURE() << line;
     }
   }
+
   EXPECT_TRUE(has_ended);
   return samples;
 }
@@ -61,6 +64,7 @@ TEST(OpenMetrics, AreTheNumbersOfTheAnalysis) {
   Sample const sample = make_slow_sample();
   auto const samples = samples_of(openmetrics(sample.run, sample.analysis));
   analyzer::DeviceStats const& device = sample.analysis.devices.at(1);
+
   EXPECT_DOUBLE_EQ(samples.at("stepscope_device_busy_seconds{rank=\"0\",device=\"1\"}"),
                    static_cast<double>(device.time.busy_ns) / 1e9);
   EXPECT_DOUBLE_EQ(
@@ -69,10 +73,12 @@ TEST(OpenMetrics, AreTheNumbersOfTheAnalysis) {
           device.time.idle_by_cause[static_cast<size_t>(analyzer::IdleCause::kInput)]) /
           1e9);
   EXPECT_EQ(samples.at("stepscope_step_seconds_count"), 22);  // 12 of two devices, but the first
+
   double parts = 0;
   for (auto const& [name, value] : samples)
     if (name.starts_with("stepscope_step_part_seconds{")) parts += value;
   EXPECT_NEAR(parts, samples.at("stepscope_step_seconds_sum") / 22, 1e-9);
+
   EXPECT_EQ(samples.at("stepscope_findings{rule=\"input-bound\",severity=\"critical\"}"), 1);
   EXPECT_EQ(samples.at("stepscope_quality_score"), 100);
 }
@@ -90,6 +96,7 @@ TEST(OpenMetrics, OfAProgramWithoutADeviceAreItsStepsRangesAndThreads) {
   auto const samples = samples_of(openmetrics(run, analysis));
   analyzer::HostStats const& host = analysis.hosts.at(0);
   auto const seconds = [](int64_t ns) { return static_cast<double>(ns) / 1e9; };
+
   EXPECT_EQ(samples.at("stepscope_step_seconds_count"), 9);
   EXPECT_DOUBLE_EQ(samples.at("stepscope_step_seconds{quantile=\"0.95\"}"), seconds(*host.p95_ns));
   EXPECT_DOUBLE_EQ(samples.at("stepscope_host_step_seconds{rank=\"0\",statistic=\"mean\"}"),

@@ -1,4 +1,4 @@
-// What is said of ranks that are missing, that recorded other steps, or whose clocks differ.
+// The notes on ranks that are missing, that recorded other steps, or whose clocks differ.
 #include "reports/words/run_notes.h"
 
 #include <gmock/gmock.h>
@@ -54,6 +54,7 @@ TEST(RunNotes, WhereNoTraceSaysHowManyRanksThereAreWhatTellsItIsSaid) {
   EXPECT_THAT(
       run_notes(run, analysis),
       ElementsAre(HasSubstr("Ranks 0–2 of 4 are not in this run (at least: rank 3 is present)")));
+
   model::TraceBuilder builder;
   model::TrackId const stream = builder.add_track(
       {model::TrackKind::kStream, "7", 7, 0, model::StreamKind::kCommunication, 0});
@@ -63,6 +64,7 @@ TEST(RunNotes, WhereNoTraceSaysHowManyRanksThereAreWhatTellsItIsSaid) {
   run.ranks.clear();
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   analysis.integrity.missing_ranks = {1};
+
   EXPECT_THAT(
       run_notes(run, analysis),
       ElementsAre(HasSubstr(

@@ -1,4 +1,4 @@
-// A made run and its analysis, for tests of the outputs.
+// A synthetic run and its analysis, for tests of the outputs.
 #pragma once
 
 #include <string>
@@ -36,10 +36,12 @@ inline Sample make_hostile_sample() {
   Sample sample{support::with_hostile_texts(make_slow_sample().run), {}};
   sample.analysis = analyzer::analyze(sample.run);
   sample.analysis.integrity.notes.emplace_back(kHostileText);
+
   for (auto& finding : sample.analysis.findings) {
     finding.subjects.emplace_back(kHostileText, kHostileText);
     finding.metrics.emplace_back(kHostileText, 2);
   }
+
   analyzer::Finding unknown;
   unknown.rule = kHostileText;
   sample.analysis.findings.push_back(unknown);

@@ -41,6 +41,7 @@ ScalingSeries const& made_series() {
 
 TEST(ScalingText, SaysVerdictKindAndTablesInThisOrder) {
   std::string const text = scaling_text(made_series());
+
   size_t at = 0;
   for (char const* const part :
        {"8 devices do", "Communication efficiency broke first",
@@ -52,6 +53,7 @@ TEST(ScalingText, SaysVerdictKindAndTablesInThisOrder) {
     EXPECT_GE(found, at) << part;
     at = found;
   }
+
   EXPECT_TRUE(text.ends_with("\n"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
@@ -72,15 +74,18 @@ TEST(ScalingText, EveryRefusalSaysWhatToDo) {
   EXPECT_THAT(
       scaling_refusal(analyzer::scale_series({scaled_sample(2), scaled_sample(2, 3)})),
       testing::AllOf(HasSubstr("all runs are of 2 devices"), HasSubstr("stepscope compare")));
+
   analyzer::RunMeasurements empty = scaled_sample(4);
   empty.steps.clear();
   EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), empty})),
               testing::AllOf(HasSubstr("on 4: "), HasSubstr("annotate")));
+
   analyzer::RunMeasurements other = scaled_sample(4);
   for (auto& kernel : other.kernels) kernel.name += "!";
   other.kernel_names.clear();
   EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), other})),
               HasSubstr("different programs"));
+
   analyzer::RunMeasurements more = scaled_sample(4);
   more.copied_in_bytes *= 2;
   EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), more})),
@@ -90,11 +95,13 @@ TEST(ScalingText, EveryRefusalSaysWhatToDo) {
 TEST(ScalingText, TermsOfModelsAreFormulas) {
   using analyzer::CostTerm;
   using Shape = CostTerm::Shape;
+
   EXPECT_EQ(cost_term_text({}), "1");
   EXPECT_EQ(cost_term_text({Shape::kPower, 1, 2, 1}), "n^(1/2) · log2 n");
   EXPECT_EQ(cost_term_text({Shape::kPower, 0, 1, 2}), "log2^2 n");
   EXPECT_EQ(cost_term_text({Shape::kPower, 1, 1, 0}), "n");
   EXPECT_EQ(cost_term_text({Shape::kPower, 3, 1, 0}), "n^3");
+
   EXPECT_EQ(devices_text(std::vector<uint64_t>{1, 2, 4}), "1, 2 and 4 devices");
   EXPECT_EQ(devices_text(std::vector<uint64_t>{1}), "1 device");
   EXPECT_EQ(plain_number(1234567), "1,234,567");
@@ -108,11 +115,13 @@ TEST(ScalingJson, HoldsWhatTheTextSays) {
   EXPECT_EQ(document["headline"], scaling_headline(series));
   EXPECT_EQ(document["scaling"], "weak");
   EXPECT_EQ(document["known_by"], "copied_in");
+
   ASSERT_EQ(document["points"].size(), 4U);
   EXPECT_EQ(document["points"][2]["runs"], json::array({"on 4", "on 4"}));
   EXPECT_TRUE(document["points"][0]["efficiency"]["low"].is_null());
   EXPECT_LT(document["points"][3]["efficiency"]["low"],
             document["points"][3]["efficiency"]["value"]);
+
   for (json const& point : document["points"]) {
     double product = 1, sum = 0;
     for (char const* const factor : {"load_balance", "comm_eff", "orchestration"})
@@ -121,12 +130,14 @@ TEST(ScalingJson, HoldsWhatTheTextSays) {
     for (json const& part : point["parts_ns"]) sum += part.get<double>();
     EXPECT_NEAR(sum, point["step_ns"]["value"].get<double>(), 1e-3);
   }
+
   ASSERT_EQ(document["losses"].size(), 5U);
   for (json const& loss : document["losses"]) {
     int64_t sum = 0;
     for (json const& part : loss["parts"]) sum += part["ns"].get<int64_t>();
     EXPECT_EQ(sum, loss["step_ns"].get<int64_t>() - loss["ideal_ns"].get<int64_t>());
   }
+
   EXPECT_EQ(document["broken"]["factor"], "comm_eff");
   ASSERT_EQ(document["fits"]["models"].size(), 3U);
   json const& amdahl = document["fits"]["models"][0];
@@ -167,12 +178,15 @@ TEST(Scaling, HostileNamesAreMadeHarmless) {
   }
   runs[1].facts.emplace_back(support::kHostileText, support::kHostileText);
   runs[1].tool = support::kHostileText;
+
   ScalingSeries const series = analyzer::scale_series(runs);
   ASSERT_FALSE(series.refusal);
+
   EXPECT_THAT(scaling_text(series), Not(HasSubstr("\x1b")));
   EXPECT_THAT(scaling_json(series), Not(HasSubstr("\x1b")));
   EXPECT_TRUE(json::accept(scaling_json(series)));
   EXPECT_THAT(scaling_markdown(series), Not(testing::ContainsRegex("[^\\\\]<img")));
+
   std::string const page = scaling_html(series);
   EXPECT_THAT(page, Not(HasSubstr("<img")));
   EXPECT_THAT(page, Not(HasSubstr("\x1b")));

@@ -53,8 +53,10 @@ TEST(Summary, without_steps_the_devices_windows_are_split) {
   Sample sample = make_sample();
   sample.analysis.steps.clear();
   Summary const summary = summarize(sample.analysis);
+
   EXPECT_FALSE(summary.has_steps);
   EXPECT_FALSE(summary.median_ns);
+
   double mean = 0;
   for (auto const& device : sample.analysis.devices)
     mean += static_cast<double>(device.time.window_ns) /
@@ -90,6 +92,7 @@ TEST(Summary, verdict_without_devices_says_how_the_tool_would_have_recorded_them
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
     return verdict(run, {}, {});
   };
+
   EXPECT_NE(verdict_of("PyTorch profiler (Kineto)").find("ProfilerActivity.CUDA"),
             std::string::npos);
   EXPECT_NE(verdict_of("PyTorch flight recorder").find("calls of collectives but no device work"),
@@ -129,6 +132,7 @@ model::Run steps_with_an_outlier(int64_t long_step) {
   constexpr int64_t kUs = 1000;
   WorkRun run;
   int64_t now = 0;
+
   for (int64_t i = 0; i < 12; ++i) {
     int64_t const more = i == long_step ? 4000 * kUs : 0;
     run.step(now, 1000 * kUs + more, i);
@@ -138,6 +142,7 @@ model::Run steps_with_an_outlier(int64_t long_step) {
     run.kernel(now + 910 * kUs + more, 80 * kUs, last);
     now += 1000 * kUs + more;
   }
+
   return run.finish();
 }
 
@@ -181,13 +186,16 @@ TEST(Summary, without_an_outlier_all_steps_are_steady) {
 TEST(Summary, a_device_that_works_in_a_small_part_of_the_recording_is_told_so) {
   using analyzer::testing_support::WorkRun;
   constexpr int64_t kMs = 1'000'000;
+
   WorkRun compile;
   compile.range(0, 900 * kMs, "compile").range(950 * kMs, 50 * kMs, "print");
   uint64_t const call = compile.launch(901 * kMs, 10'000);
   compile.kernel(902 * kMs, 10 * kMs, call);
   model::Run const run = compile.finish();
+
   analyzer::Analysis const analysis = analyzer::analyze(run);
   std::string const text = verdict(run, analysis, summarize(analysis));
+
   EXPECT_NE(text.find("A device works for 10.0 ms of the 1.00 s that were recorded (1.0 %)"),
             std::string::npos)
       << text;

@@ -29,9 +29,11 @@ TEST(WaitsText, names_who_makes_the_others_wait) {
   EXPECT_THAT(text, HasSubstr("Waiting for peers: "));
   EXPECT_THAT(text, HasSubstr("Device 1 is late: it causes 100.0 % of the exposed waiting"));
   EXPECT_THAT(text, Not(HasSubstr(", caused by "))) << "the finding has said it";
+
   sample.analysis.findings.clear();
   EXPECT_THAT(analysis_text(sample.run, sample.analysis, options),
               HasSubstr(", caused by device 1 (compute) 100.0 %"));
+
   Sample const healthy = make_sample();
   EXPECT_THAT(analysis_text(healthy.run, healthy.analysis, options),
               Not(HasSubstr("Waiting for peers")));
@@ -63,15 +65,18 @@ TEST(PipelinesJson, stages_come_with_their_ranks) {
   Sample sample = make_sample();
   EXPECT_TRUE(
       nlohmann::json::parse(analysis_json(sample.run, sample.analysis)).at("pipelines").empty());
+
   analyzer::PipelineStats pipeline;
   pipeline.stages = {{{0, 1}, 1000, 300, 600, 10}, {{0, 0}, 1000, 200, 700, 10}};
   pipeline.micro_batches = 4;
   sample.analysis.pipelines = {pipeline};
+
   auto document = nlohmann::json::parse(analysis_json(sample.run, sample.analysis)).at("pipelines");
   EXPECT_TRUE(document[0].at("schedule").is_null());
   EXPECT_EQ(document[0].at("stages")[0],
             nlohmann::json::parse(R"json({"rank": 0, "device": 1, "steps": 10, "total_ns": 1000,
                                                                    "bubble_ns": 300, "compute_ns": 600})json"));
+
   sample.analysis.pipelines[0].schedule = analyzer::PipelineSchedule::kOneForwardOneBackward;
   document = nlohmann::json::parse(analysis_json(sample.run, sample.analysis)).at("pipelines");
   EXPECT_EQ(document[0].at("schedule"), "1f1b");

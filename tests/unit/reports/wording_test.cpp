@@ -47,6 +47,7 @@ TEST(Wording, words_of_every_rule_are_whole_sentences_even_without_any_number) {
     analyzer::Finding finding;
     finding.rule = rule.name;
     FindingWords const words = words_of(sample.run, sample.analysis, finding);
+
     EXPECT_FALSE(words.title.empty()) << rule.name;
     EXPECT_NE(words.title.back(), '.') << rule.name;
     EXPECT_EQ(words.explanation.back(), '.') << rule.name << ": " << words.explanation;
@@ -61,6 +62,7 @@ TEST(Wording, what_is_wrong_with_the_recording_decides_what_helps) {
     for (auto const& [name, value] : metrics) finding.metrics.emplace_back(name, value);
     return words_of({}, {}, finding);
   };
+
   FindingWords const missing =
       words_with({{"score", 79}, {"unmatched_launches", 3}, {"missing_ranks", 1}});
   EXPECT_EQ(missing.title, "Not all ranks are in this run");
@@ -70,11 +72,13 @@ TEST(Wording, what_is_wrong_with_the_recording_decides_what_helps) {
       std::string::npos)
       << missing.explanation;
   EXPECT_NE(missing.advice.find("the traces of all ranks"), std::string::npos);
+
   FindingWords const ends =
       words_with({{"score", 99}, {"unmatched_launches", 0}, {"unmatched_ops", 128}});
   EXPECT_EQ(ends.title, "Some events do not fit together");
   EXPECT_NE(ends.explanation.find("99 of 100 points: 128 device operations without their launch."),
             std::string::npos);
+
   FindingWords const lost = words_with({{"score", 60}, {"dropped", 12'345}, {"missing_ranks", 2}});
   EXPECT_EQ(lost.title, "The recording is incomplete");
   EXPECT_NE(lost.explanation.find("12,345 lost events, 2 missing ranks."), std::string::npos)
@@ -102,11 +106,14 @@ std::string advice_of(char const* rule, char const* tool, char const* device,
   builder.info().tool = tool;
   builder.intern(call);
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
+
   analyzer::Analysis analysis;
   analysis.devices.emplace_back().name = device;
+
   analyzer::Finding finding;
   finding.rule = rule;
   finding.subjects.push_back(subject);
+
   return words_of(run, analysis, finding).advice;
 }
 
@@ -114,19 +121,23 @@ TEST(Wording, advice_fits_the_framework_and_the_vendor) {
   std::string const torch =
       advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "NVIDIA H100", {});
   EXPECT_NE(torch.find("CUDA graph"), std::string::npos);
+
   std::string const long_work = advice_of("host-bound-launches", "PyTorch profiler (Kineto)",
                                           "NVIDIA H100", {"gaps", "long"});
   EXPECT_EQ(long_work.find("graph"), std::string::npos)
       << "a graph makes many launches cheaper, not one piece of work";
   EXPECT_NE(long_work.find("off the launching thread"), std::string::npos);
+
   std::string const amd =
       advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "AMD Instinct MI300X", {});
   EXPECT_NE(amd.find("HIP graph"), std::string::npos);
   EXPECT_EQ(amd.find("CUDA"), std::string::npos);
+
   // The name of the device may say nothing.
   std::string const by_calls =
       advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "GPU 2", {}, "hipLaunchKernel");
   EXPECT_NE(by_calls.find("HIP graph"), std::string::npos);
+
   for (char const* rule : {"host-bound-launches", "launch-latency"}) {
     std::string const jax = advice_of(rule, "XLA profiler (XPlane)", "AMD GPU 0", {});
     EXPECT_NE(jax.find("jax.jit"), std::string::npos) << rule;
@@ -138,12 +149,14 @@ TEST(Wording, advice_about_copies_fits_what_is_copied) {
   auto const advice = [](char const* rule, std::pair<std::string, std::string> const& subject) {
     return advice_of(rule, "PyTorch profiler (Kineto)", "NVIDIA H100", subject);
   };
+
   EXPECT_NE(advice("serialized-copies", {"copies", "host"}).find("Use pinned host memory"),
             std::string::npos);
   EXPECT_EQ(advice("serialized-copies", {"copies", "within_device"}).find("pinned"),
             std::string::npos);
   EXPECT_NE(advice("serialized-copies", {"memory", "pinned"}).find("already page-locked"),
             std::string::npos);
+
   EXPECT_NE(advice("pageable-copies", {}).find("Page-lock the host memory"), std::string::npos);
   EXPECT_NE(advice("pageable-copies", {"memory", "pinned"}).find("already page-locked"),
             std::string::npos);
@@ -157,9 +170,11 @@ TEST(Wording, weak_evidence_and_the_bottleneck_are_told) {
   finding.metrics = {{"steps", 2}};
   EXPECT_EQ(words_of(sample.run, sample.analysis, finding).explanation.find("weak evidence"),
             std::string::npos);
+
   finding.metrics = {{"steps", 1}, {"busy_share", 0.012}};
   finding.subjects = {{"bottleneck", "host"}};
   std::string const text = words_of(sample.run, sample.analysis, finding).explanation;
+
   EXPECT_NE(text.find("The device is busy only 1.2 % of the time"), std::string::npos);
   EXPECT_NE(text.find("pays off only once the host is faster"), std::string::npos);
   EXPECT_NE(text.find("Only one step was measured, so the evidence is weak."), std::string::npos);
@@ -206,6 +221,7 @@ TEST(Wording, metrics_are_read_with_the_unit_of_their_key) {
   EXPECT_EQ(metric_words("wait_ns", 1.2e6).label, "wait");
   EXPECT_EQ(metric_words("waiting_ns_per_step", 980).value, "980 ns");
   EXPECT_EQ(metric_words("latency_us", 12.4).value, "12.4 µs");
+
   EXPECT_EQ(metric_words("peak_bytes", 1536).value, "1.50 KiB");
   EXPECT_EQ(metric_words("busbw_gbps", 12.34).value, "12.3 GB/s");
   EXPECT_EQ(metric_words("share_of_waits", 0.25).value, "25.0 %");
@@ -228,12 +244,15 @@ TEST(Wording, advice_about_a_hung_collective_fits_what_is_known_of_the_ranks) {
     finding.subjects.insert(finding.subjects.end(), subjects.begin(), subjects.end());
     return words_of({}, {}, finding).advice;
   };
+
   EXPECT_NE(advice({{"waiting", "0, 1"}, {"missing", "2"}}).find("ranks that did not call it"),
             std::string::npos);
+
   std::string const all_called = advice({{"waiting", "0, 1, 2"}});
   EXPECT_EQ(all_called.find("did not call"), std::string::npos);
   EXPECT_NE(all_called.find("NCCL_DEBUG"), std::string::npos);
   EXPECT_NE(all_called.find("sizes and types between ranks"), std::string::npos);
+
   EXPECT_NE(advice({{"waiting", "1"}, {"completed", "0"}}).find("that are still in it"),
             std::string::npos);
   EXPECT_NE(advice({{"waiting", "0"}, {"unrecorded", "1"}}).find("ranks without a recording"),
@@ -249,12 +268,14 @@ TEST(Wording, advice_about_communication_fits_the_framework_and_the_kind_of_prog
     EXPECT_NE(jax.find("XLA"), std::string::npos) << rule;
     EXPECT_EQ(jax.find("DistributedDataParallel"), std::string::npos) << rule;
   }
+
   for (char const* rule : {"exposed-communication", "small-buckets", "step-outliers"}) {
     std::string const served =
         advice_of(rule, "PyTorch profiler (Kineto)", "NVIDIA H100", {"program", "inference"});
     for (char const* word : {"gradient", "training", "checkpoint"})
       EXPECT_EQ(served.find(word), std::string::npos) << rule << word;
   }
+
   EXPECT_NE(advice_of("exposed-communication", "PyTorch profiler (Kineto)", "NVIDIA H100", {})
                 .find("bucket"),
             std::string::npos);
@@ -278,12 +299,14 @@ TEST(Wording, counts_of_one_are_singular) {
     for (auto const& [name, value] : metrics) finding.metrics.emplace_back(name, value);
     return words_of(sample.run, sample.analysis, finding).explanation;
   };
+
   EXPECT_NE(explanation("step-outliers", {{"outliers", 1}, {"steps", 13}, {"median_step_ns", 1e6}})
                 .find("One of 13 steps takes"),
             std::string::npos);
   EXPECT_NE(explanation("step-outliers", {{"outliers", 2}, {"steps", 13}, {"median_step_ns", 1e6}})
                 .find("2 of 13 steps take"),
             std::string::npos);
+
   EXPECT_NE(explanation("pageable-copies", {{"pageable_copies", 1}}).find("One copy uses"),
             std::string::npos);
   EXPECT_NE(

@@ -27,7 +27,7 @@ namespace {
 using support::Random;
 
 /// Everything that a command prints of an analysis.
-std::string said(base::Expected<AnalyzedRun> const& analyzed) {
+std::string printed(base::Expected<AnalyzedRun> const& analyzed) {
   if (!analyzed) return "error: " + analyzed.error().message;
   std::string text = reports::analysis_json(analyzed->run, analyzed->analysis);
   for (std::string const& note : analyzed->run.notes) text += note + "\n";
@@ -63,8 +63,8 @@ class AnalyzedFilesTest : public ::testing::Test {
   /// All that is in the folder, as one run; then the folder is empty.
   void expect_same(analyzer::AnalyzeOptions const& options = {}) {
     std::vector<std::string> const paths = {folder_.string()};
-    std::string const in_memory = said(analyze_files(paths, options, Reading::kBySize));
-    std::string const streamed = said(analyze_files(paths, options, Reading::kByProcess));
+    std::string const in_memory = printed(analyze_files(paths, options, Reading::kBySize));
+    std::string const streamed = printed(analyze_files(paths, options, Reading::kByProcess));
     EXPECT_EQ(in_memory == streamed, true) << difference(in_memory, streamed);
     // Otherwise mutants that are all refused would pass for mutants that are analyzed alike.
     analyzed_ += in_memory.starts_with("error") ? 0 : 1;
@@ -81,7 +81,7 @@ class AnalyzedFilesTest : public ::testing::Test {
   int analyzed_ = 0, all_ = 0;
 };
 
-/// Of the whole, of some steps, of one rank.
+/// The whole, some steps, or one rank.
 analyzer::AnalyzeOptions any_options(Random& random) {
   analyzer::AnalyzeOptions options;
   if (random() % 5 == 0) options.steps = {1, static_cast<int64_t>(random() % 4)};
@@ -104,8 +104,10 @@ TEST_F(AnalyzedFilesTest, DamagedKinetoFilesSayTheSame) {
       if (random() % 4 == 0) support::damage_bytes(bytes, random);
       write(fmt::format("worker{}.json", rank), bytes);
     }
+
     expect_same(any_options(random));
   }
+
   EXPECT_GT(analyzed_share(), 0.8);
 }
 
@@ -117,8 +119,10 @@ void hide_kinds(std::string const& path, Random& random) {
     ASSERT_TRUE(file);
     blocks.assign(file->blocks().begin(), file->blocks().end());
   }
+
   for (file::IndexEntry& block : blocks)
     if (random() % 3 == 0) block.header.kinds &= random();
+
   auto writer = file::TraceWriter::append_to(path, blocks);
   ASSERT_TRUE(writer);
   ASSERT_TRUE(writer->finish());
@@ -130,10 +134,12 @@ TEST_F(AnalyzedFilesTest, DamagedFilesOfOurOwnFormatSayTheSame) {
   job.devices = 3;
   job.steps = 3;
   job.process_per_device = true;
+
   for (int mutant = 0; mutant < 60; ++mutant) {
     SCOPED_TRACE(mutant);
     job.marks = static_cast<support::StepMarks>(random() % 5);
     job.sync_every_op = random() % 2 == 0;
+
     auto const run = support::make_synthetic_run(job);
     for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
       std::string const name = fmt::format("rank-{}.stepscope", rank);
@@ -145,6 +151,7 @@ TEST_F(AnalyzedFilesTest, DamagedFilesOfOurOwnFormatSayTheSame) {
     }
     expect_same(any_options(random));
   }
+
   EXPECT_GT(analyzed_share(), 0.8);
 }
 
@@ -154,11 +161,13 @@ TEST_F(AnalyzedFilesTest, AnyEventsOnAnyTracksSayTheSame) {
     Random random(seed);
     auto const run = support::random_ranks(
         {.seed = seed, .ranks = 2, .tracks = 2 + static_cast<int>(random() % 8)});
+
     for (size_t rank = 0; rank < run.ranks.size(); ++rank)
       ASSERT_TRUE(
           file::write_trace(run.ranks[rank].trace, path(fmt::format("rank-{}.stepscope", rank))));
     expect_same(any_options(random));
   }
+
   EXPECT_EQ(analyzed_share(), 1);
 }
 
@@ -170,6 +179,7 @@ model::Trace steps_by_name(int32_t rank, bool has_marks_on_stream, Random& rando
   auto const stream =
       builder.add_track({.kind = model::TrackKind::kStream, .name = "stream", .device = 0});
   auto const thread = builder.add_track({.kind = model::TrackKind::kThread, .name = "main"});
+
   for (int64_t step = 0; step < 4; ++step) {
     auto const name = builder.intern(fmt::format("step {}", step));
     auto const correlation = static_cast<uint64_t>(step + 1);
@@ -177,6 +187,7 @@ model::Trace steps_by_name(int32_t rank, bool has_marks_on_stream, Random& rando
                          uint64_t id = 0) {
       file::add_random(builder.events(track), kind, step * 1000 + begin, dur, name, id, random);
     };
+
     if (has_marks_on_stream) add(stream, model::EventKind::kStep, 0, 900);
     add(thread, model::EventKind::kRange, 0, 900);
     add(thread, model::EventKind::kLaunch, 10, 20, correlation);
@@ -204,6 +215,7 @@ TEST_F(AnalyzedFilesTest, AWindowOfATraceIsTheWindowOfItsFile) {
   ASSERT_TRUE(file::write_trace(trace, path("rank-0.stepscope")));
   auto const file = file::TraceFile::open(path("rank-0.stepscope"));
   ASSERT_TRUE(file);
+
   auto const [first, last] = trace.time_range();
   for (int64_t part = 0; part < 8; ++part) {
     model::Interval const window{first + (last - first) * part / 10,
@@ -212,6 +224,7 @@ TEST_F(AnalyzedFilesTest, AWindowOfATraceIsTheWindowOfItsFile) {
     ASSERT_TRUE(read);
     model::Trace const cut = model::window_of(trace, window);
     ASSERT_GT(cut.event_count(), 0U);
+
     EXPECT_LT(cut.event_count(), trace.event_count());
     EXPECT_EQ(cut.columns().start, read->columns().start);
     EXPECT_EQ(cut.columns().dur, read->columns().dur);
@@ -233,6 +246,7 @@ TEST_F(AnalyzedFilesTest, DamagedExportsOfNsightSystemsSayTheSame) {
     write("report.sqlite", bytes);
     expect_same(any_options(random));
   }
+
   EXPECT_GT(analyzed_share(), 0.2);
 }
 
@@ -247,14 +261,17 @@ TEST_F(AnalyzedFilesTest, DamagedFlightRecordsSayTheSame) {
                                            1'000'000'000 * (i + 1) + rank);
         entries.push_back(random() % 4 == 0 ? support::pending(entry) : entry);
       }
+
       nlohmann::json const dump = support::flight_dump(entries, "[0, 1]");
       std::string bytes = random() % 2 == 0 ? dump.dump() : support::FlightPickle::of(dump);
       if (random() % 4 == 0) support::damage_bytes(bytes, random);
       write(fmt::format("dump_{}", rank), bytes);
     }
+
     if (random() % 2 == 0) write("worker0.json", support::kineto_job({}).dump());
     expect_same(any_options(random));
   }
+
   EXPECT_GT(analyzed_share(), 0.5);
 }
 

@@ -58,12 +58,14 @@ TEST_F(StreamedFilesTest, AreAnalyzedAsTheRunInMemory) {
   auto const run = import::open_run(folder_.string());
   ASSERT_TRUE(run);
   analyzer::Analysis const expected = analyzer::analyze(*run);
+
   for (bool const is_all : {true, false}) {
     auto files = StreamedFiles::open(sources(), {.is_all_analyzed = is_all});
     ASSERT_TRUE(files);
     ASSERT_TRUE(analyzer::has_marked_steps(files->outline()));
     auto const found = files->analyze();
     ASSERT_TRUE(found);
+
     EXPECT_THAT(files->unreadable(), ::testing::IsEmpty());
     EXPECT_THAT(files->source_of(), ElementsAre(0, 1, 2));
     EXPECT_EQ(ranks_with_devices(*found), ranks_with_devices(expected));
@@ -71,6 +73,7 @@ TEST_F(StreamedFilesTest, AreAnalyzedAsTheRunInMemory) {
     EXPECT_EQ(found->collectives.size(), expected.collectives.size());
     EXPECT_EQ(found->gaps.size(), expected.gaps.size());
     EXPECT_EQ(found->findings.size(), expected.findings.size());
+
     for (size_t i = 0; i < found->devices.size(); ++i)
       EXPECT_EQ(found->devices[i].time.window_ns, expected.devices[i].time.window_ns);
     for (size_t i = 0; i < run->ranks.size(); ++i) {
@@ -86,9 +89,11 @@ TEST_F(StreamedFilesTest, WhatCannotBeReadIsLeftOutAndTold) {
   support::make_unreadable(path(1));
   auto files = StreamedFiles::open(sources(), {});
   ASSERT_TRUE(files) << files.error().message;
+
   EXPECT_THAT(files->unreadable(), ElementsAre(HasSubstr("rank-1.stepscope")));
   EXPECT_THAT(files->outline().notes, ElementsAre(HasSubstr("rank-1.stepscope")));
   EXPECT_THAT(files->source_of(), ElementsAre(0, 2));
+
   auto const analysis = files->analyze();
   ASSERT_TRUE(analysis) << analysis.error().message;
   EXPECT_THAT(ranks_with_devices(*analysis), ElementsAre(0, 1));
@@ -99,8 +104,10 @@ TEST_F(StreamedFilesTest, WhatCannotBeReadMayKeepItsPlace) {
   support::make_unreadable(path(1));
   auto files = StreamedFiles::open(sources(), {.unreadable = Unreadable::kWithoutEvents});
   ASSERT_TRUE(files) << files.error().message;
+
   EXPECT_THAT(files->unreadable(), ElementsAre(HasSubstr("rank-1.stepscope")));
   EXPECT_THAT(files->source_of(), ElementsAre(0, 1, 2));
+
   auto const analysis = files->analyze();
   ASSERT_TRUE(analysis) << analysis.error().message;
   EXPECT_THAT(ranks_with_devices(*analysis), ElementsAre(0, 2));

@@ -22,6 +22,7 @@ model::Run make_run(uint64_t copied = 100) {
   auto const first = builder.add_track({.kind = model::TrackKind::kStream, .id = 7, .device = 0});
   auto const second = builder.add_track({.kind = model::TrackKind::kStream, .id = 8, .device = 0});
   auto const name = builder.intern("a_kernel");
+
   builder.events(first).add(EventKind::kKernel, 10, 5, name, 1, model::KernelDetail{});
   builder.events(second).add(EventKind::kKernel, 20, 5, name, 2, model::KernelDetail{});
   builder.events(first).add(
@@ -38,6 +39,7 @@ model::Run make_run(uint64_t copied = 100) {
   builder.events(second).add(EventKind::kStreamWait, 70, 5, name, 0, model::StreamWaitDetail{});
   for (uint64_t launch = 1; launch <= 6; ++launch)
     builder.events(thread).add(EventKind::kLaunch, static_cast<int64_t>(launch), 1, name, launch);
+
   builder.events(thread).add(
       EventKind::kMemory, 8, 1, name, 0,
       model::MemoryDetail{
@@ -50,6 +52,7 @@ model::Run make_run(uint64_t copied = 100) {
       EventKind::kMemory, 9, 1, name, 0,
       model::MemoryDetail{
           .bytes = 99, .op = model::MemoryOp::kAllocate, .memory = model::MemoryKind::kPinned});
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish()});
   return run;
@@ -84,33 +87,33 @@ TEST(ProbeChecks, ABytesMoreIsADifference) {
 }
 
 TEST(ProbeChecks, ProcessesAddUpOnBothSides) {
-  std::vector<nlohmann::json> said = what_the_program_says();
-  said.push_back(said.front());
+  std::vector<nlohmann::json> printed = what_the_program_says();
+  printed.push_back(printed.front());
   model::Run run = make_run();
   run.ranks.push_back(std::move(make_run().ranks.front()));
-  EXPECT_THAT(differences(found_in(run), asked_for(said)), IsEmpty());
-  EXPECT_THAT(differences(found_in(make_run()), asked_for(said)),
+  EXPECT_THAT(differences(found_in(run), asked_for(printed)), IsEmpty());
+  EXPECT_THAT(differences(found_in(make_run()), asked_for(printed)),
               HasSubstr("kernels: 2 instead of 4"));
 }
 
 TEST(ProbeChecks, WhatAProgramLeavesOutMayBeAnything) {
-  std::vector<nlohmann::json> said = what_the_program_says();
-  said.front().erase("streams");
-  said.front().erase("frees");
-  said.push_back(nlohmann::json::parse(R"({"streams":1,"frees":7,"kernels":1})"));
-  Work const asked = asked_for(said);
+  std::vector<nlohmann::json> printed = what_the_program_says();
+  printed.front().erase("streams");
+  printed.front().erase("frees");
+  printed.push_back(nlohmann::json::parse(R"({"streams":1,"frees":7,"kernels":1})"));
+  Work const asked = asked_for(printed);
   EXPECT_EQ(asked.streams, kAny);
   EXPECT_EQ(asked.kernels, 3U);
   EXPECT_EQ(differences(found_in(make_run()), asked), "kernels: 2 instead of 3");
 }
 
 TEST(ProbeChecks, ANameThatWasCutIsADifference) {
-  std::vector<nlohmann::json> said = what_the_program_says();
-  said.front()["name_bytes"] = 9;
-  EXPECT_THAT(differences(found_in(make_run()), asked_for(said)),
+  std::vector<nlohmann::json> printed = what_the_program_says();
+  printed.front()["name_bytes"] = 9;
+  EXPECT_THAT(differences(found_in(make_run()), asked_for(printed)),
               HasSubstr("longest name: 8 instead of 9"));
-  said.front()["name_bytes"] = 5;
-  EXPECT_THAT(differences(found_in(make_run()), asked_for(said)), IsEmpty());
+  printed.front()["name_bytes"] = 5;
+  EXPECT_THAT(differences(found_in(make_run()), asked_for(printed)), IsEmpty());
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ using namespace stepscope::api;
 
 constexpr uint64_t kKernels = 20;
 
-/// Launches kKernels, of which the trace gets `told`.
-void work(uint64_t told, char const* name) {
-  for (uint64_t id = 1; id <= told; ++id) {
+/// Makes the events of `recorded` kernels.
+void work(uint64_t recorded, char const* name) {
+  for (uint64_t id = 1; id <= recorded; ++id) {
     { DeviceRange const launch(DeviceSchema::kLaunch, name, LaunchPayload{id, 0, 0}); }
     // On a thread of its own, as host devices do it.
     std::thread([id, name] {
@@ -45,22 +45,26 @@ void say(char const* mode, size_t name_bytes) {
 int main(int argc, char** argv) {
   constexpr int kNoDevice = 77;
   std::string_view const mode = argc > 1 ? argv[1] : "work";
+
   if (std::getenv("STAND_IN_HAS_NO_DEVICE") != nullptr) {
     std::fprintf(stderr, "stand-in: no device\n");
     return kNoDevice;
   }
+
   std::string const name(mode == "long-name" ? 4000 : 8, 'k');
   pid_t const child = mode == "fork" ? ::fork() : -1;
   if (mode == "window") {
     work(kKernels, name.c_str());
     if (!start_capture()) return 1;
   }
+
   work(std::getenv("STAND_IN_LOSES") != nullptr ? kKernels - 1 : kKernels, name.c_str());
   say(argc > 1 ? argv[1] : "work", name.size());
   if (mode == "window") {
     if (!stop_capture()) return 1;
     work(kKernels, name.c_str());
   }
+
   if (mode == "exit") ::_exit(0);
   if (mode == "crash") {
     std::this_thread::sleep_for(

@@ -1,5 +1,5 @@
-// What a workload's trace is held to: a made one of one device and two steps passes, and each fault
-// fails its own check.
+// The checks of a workload's trace. A synthetic trace of one device and two steps passes, and each
+// fault fails its own check.
 #include "selftest/trace_checks.h"
 
 #include <gmock/gmock.h>
@@ -30,9 +30,11 @@ model::Run traced_run(Faults const& faults = {}) {
   builder.add_device({.id = 0, .name = "device"});
   auto const thread = builder.add_track({.kind = model::TrackKind::kThread, .name = "train"});
   auto const stream = builder.add_track({.kind = model::TrackKind::kStream, .id = 0, .device = 0});
+
   auto const step_name = builder.intern("step");
   auto const copy_name = builder.intern("h2d");
   auto const kernel_name = builder.intern("conv.forward");
+
   for (int64_t step = 0; step < 2; ++step) {
     int64_t const begin = (step + 1) * 2 * kStepNs;
     auto const id = static_cast<uint64_t>(step) * 2 + 1;
@@ -49,6 +51,7 @@ model::Run traced_run(Faults const& faults = {}) {
       builder.events(stream).add(EventKind::kKernel, begin + 2000, kStepNs - 2000, kernel_name,
                                  id + 1, model::KernelDetail{});
   }
+
   model::Run run;
   run.ranks.push_back({std::move(builder).finish()});
   return run;
@@ -69,9 +72,9 @@ nlohmann::json summary(int64_t step_ns = kStepNs) {
 }
 
 /// Names of the checks that fail.
-std::vector<std::string> failures(model::Run const& run, nlohmann::json const& said) {
+std::vector<std::string> failures(model::Run const& run, nlohmann::json const& printed) {
   std::vector<std::string> names;
-  for (Check const& check : check_trace(run, said))
+  for (Check const& check : check_trace(run, printed))
     if (check.verdict == Verdict::kFailure) names.push_back(check.name);
   return names;
 }
@@ -91,13 +94,13 @@ TEST(TraceChecks, AMissingLaunchFailsLaunchesAndCorrelation) {
 }
 
 TEST(TraceChecks, AGpusLibrariesMayLaunchMoreThanOneKernelForAnOpButNotLess) {
-  nlohmann::json said = summary();
-  said["launches"] = 3;
-  EXPECT_THAT(failures(traced_run(), said), ElementsAre("launches")) << "a host device does one";
-  said["device"] = "cuda";
-  EXPECT_THAT(failures(traced_run(), said), IsEmpty());
-  said["launches"] = 5;
-  EXPECT_THAT(failures(traced_run(), said), ElementsAre("launches"));
+  nlohmann::json printed = summary();
+  printed["launches"] = 3;
+  EXPECT_THAT(failures(traced_run(), printed), ElementsAre("launches")) << "a host device does one";
+  printed["device"] = "cuda";
+  EXPECT_THAT(failures(traced_run(), printed), IsEmpty());
+  printed["launches"] = 5;
+  EXPECT_THAT(failures(traced_run(), printed), ElementsAre("launches"));
 }
 
 TEST(TraceChecks, AMissingKernelFailsTheOpsOfTheNetworkToo) {
@@ -115,10 +118,12 @@ TEST(TraceChecks, AnOpBeforeItsLaunchFailsOnTheHostWhichHasOneClock) {
 TEST(TraceChecks, AGpusClockThatIsALittleEarlyIsAWarningWithItsNumbers) {
   Check const check =
       judge("probe work", traced_run({.early_ns = 9'000}), "", "2 kernels", kGpuClockToleranceNs);
+
   EXPECT_EQ(check.verdict, Verdict::kWarning);
   EXPECT_EQ(check.found, "2 kernels; device clock up to 9.00 µs early (2 ops)");
   EXPECT_THAT(check.numbers, ElementsAre(::testing::Pair("device_clock_early_ns", 9'000),
                                          ::testing::Pair("ops_before_launch", 2)));
+
   EXPECT_EQ(judge("probe work", traced_run({.early_ns = kGpuClockToleranceNs}), "", "",
                   kGpuClockToleranceNs)
                 .verdict,

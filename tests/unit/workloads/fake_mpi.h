@@ -22,7 +22,7 @@ class FakeMpi {
   static constexpr int kMaxRanks = 4;
   /// For rank `rank` of all.
   static MpiModule const& module(uint32_t rank);
-  /// Forgets messages that nobody took in an earlier test.
+  /// Forgets messages that no rank received in an earlier test.
   static void clear() {
     std::lock_guard const lock(mutex());
     messages().clear();
@@ -50,7 +50,7 @@ class FakeMpi {
     static Messages all;
     return all;
   }
-  /// Those that are not over: after a failure nobody asks for them again, as with MPI.
+  /// Requests that are not over. After a failure no rank tests them again, as with MPI.
   static std::map<void*, std::unique_ptr<Request>>& requests() {
     static std::map<void*, std::unique_ptr<Request>> all;
     return all;
@@ -81,9 +81,11 @@ class FakeMpi {
     auto& waiting = messages()[kept->second->key];
     *over = kept->second->data == nullptr || !waiting.empty();
     if (!*over) return nullptr;
+
     std::unique_ptr<Request> const asked = std::move(kept->second);
     requests().erase(kept);
     if (asked->data == nullptr) return nullptr;
+
     if (waiting.front().size() != asked->bytes) return "a message of another size";
     if (asked->bytes > 0) std::memcpy(asked->data, waiting.front().data(), asked->bytes);
     waiting.pop_front();
@@ -105,6 +107,7 @@ inline MpiModule const& FakeMpi::module(uint32_t rank) {
 template <class Work>
 void as_processes(uint32_t size, std::chrono::milliseconds timeout, Work const& work) {
   FakeMpi::clear();
+
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < size; ++rank) {
     threads.emplace_back([=, &work] {

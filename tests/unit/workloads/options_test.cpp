@@ -54,9 +54,11 @@ TEST(Options, AreReadIntoTheirFields) {
       "--device",     "host:4",     "--batch", "32",     "--no-overlap",
       "--no-augment", "--seed",     "9",       "--json", "--bucket-mb",
       "1.5",          "--prefetch", "0"};
+
   auto const options = parse_train_options("cifar10", "", arguments);
   ASSERT_TRUE(options.has_value()) << options.error().message;
   TrainOptions const& o = **options;
+
   EXPECT_EQ(o.device, "host:4");
   EXPECT_EQ(o.batch, 32);
   EXPECT_EQ(o.seed, 9U);

@@ -20,6 +20,7 @@ inline Values conv2d(Conv2dShape const& s, Values const& x, Values const& weight
                      Values const& bias) {
   Values y(static_cast<size_t>(s.batch * s.out_height() * s.out_width() * s.out_channels));
   size_t at = 0;
+
   for (int64_t n = 0; n < s.batch; ++n)
     for (int64_t oy = 0; oy < s.out_height(); ++oy)
       for (int64_t ox = 0; ox < s.out_width(); ++ox)
@@ -37,17 +38,19 @@ inline Values conv2d(Conv2dShape const& s, Values const& x, Values const& weight
                            ((o * s.kernel + ky) * s.kernel + kx) * s.in_channels + i)];
               }
             }
+
           y[at++] = s.relu ? std::max(0.0, sum) : sum;
         }
   return y;
 }
 
-/// The transpose of convolution `s`: x is as large as the convolution's output, and each element of
-/// it adds its multiple of the kernel to y, which is as large as the convolution's input.
+/// The transpose of convolution `s`: x is as large as the convolution's output, y as its input.
+/// Each element of x adds its multiple of the kernel to y.
 inline Values transposed_conv2d(Conv2dShape const& s, Values const& x, Values const& weights,
                                 Values const& bias) {
   Values y(static_cast<size_t>(s.batch * s.height * s.width * s.in_channels));
   for (size_t i = 0; i < y.size(); ++i) y[i] = bias[i % static_cast<size_t>(s.in_channels)];
+
   size_t at = 0;
   for (int64_t n = 0; n < s.batch; ++n)
     for (int64_t oy = 0; oy < s.out_height(); ++oy)
@@ -73,6 +76,7 @@ inline Values max_pool(MaxPoolShape const& s, Values const& x) {
       std::max<int64_t>(0, (s.out_height() - 1) * s.stride + s.window - s.height) / 2;
   int64_t const left =
       std::max<int64_t>(0, (s.out_width() - 1) * s.stride + s.window - s.width) / 2;
+
   for (int64_t n = 0; n < s.batch; ++n)
     for (int64_t oy = 0; oy < s.out_height(); ++oy)
       for (int64_t ox = 0; ox < s.out_width(); ++ox)
@@ -85,6 +89,7 @@ inline Values max_pool(MaxPoolShape const& s, Values const& x) {
                   best,
                   x[static_cast<size_t>(((n * s.height + iy) * s.width + ix) * s.channels + c)]);
             }
+
           y.push_back(best);
         }
   return y;
@@ -99,6 +104,7 @@ inline Values lrn(LrnShape const& s, Values const& x) {
            j <= std::min(s.channels - 1, c + s.radius); ++j) {
         squares += x[row + static_cast<size_t>(j)] * x[row + static_cast<size_t>(j)];
       }
+
       double const scale = static_cast<double>(s.bias) + static_cast<double>(s.alpha) * squares;
       y[row + static_cast<size_t>(c)] =
           x[row + static_cast<size_t>(c)] * std::pow(scale, -static_cast<double>(s.beta));
@@ -116,6 +122,7 @@ inline Values dense(DenseShape const& s, Values const& x, Values const& weights,
         sum += x[static_cast<size_t>(n * s.inputs + i)] *
                weights[static_cast<size_t>(o * s.inputs + i)];
       }
+
       y.push_back(s.relu ? std::max(0.0, sum) : sum);
     }
   return y;
@@ -127,6 +134,7 @@ inline double cross_entropy(int64_t classes, Values const& logits,
   double loss = 0;
   for (size_t n = 0; n < labels.size(); ++n) {
     if (labels[n] < 0) continue;
+
     double const* const row = logits.data() + n * static_cast<size_t>(classes);
     double sum = 0;
     for (int64_t c = 0; c < classes; ++c) sum += std::exp(row[c]);
@@ -167,6 +175,7 @@ inline Values matmul(MatMulShape const& s, Values const& a, Values const& b, Val
               i * s.k * s.n + (s.transpose_b ? column * s.k + j : j * s.n + column);
           sum += a[static_cast<size_t>(at_a)] * b[static_cast<size_t>(at_b)];
         }
+
         auto const at = static_cast<size_t>((i * s.m + row) * s.n + column);
         result[at] = static_cast<double>(s.alpha) * sum + static_cast<double>(s.beta) * c[at];
       }

@@ -43,6 +43,7 @@ TEST_F(TransformerOps, EmbeddingMatchesItsTwinAndItsFiniteDifferences) {
   Buffer const dev_tokens = upload_ints(tokens), dev_table = upload(table),
                dev_positions = upload(positions), dev_dy = upload(dy);
   Buffer const y = empty(105), d_table = empty(42), d_positions = empty(35);
+
   device_.run_rows("embedding",
                    rowwise::EmbeddingForward{width, time, dev_tokens.ints(), dev_table.floats(),
                                              dev_positions.floats(), y.floats()},
@@ -54,6 +55,7 @@ TEST_F(TransformerOps, EmbeddingMatchesItsTwinAndItsFiniteDifferences) {
   device_.run_rows(
       "positions",
       rowwise::PositionGradient{width, batch, time, dev_dy.floats(), d_positions.floats()}, time);
+
   expect_near(download(y), reference::embedding(7, 5, tokens, table, positions), "output");
   expect_gradient(
       download(d_table), table,
@@ -74,6 +76,7 @@ void TransformerOps::check_layer_norm(int64_t rows, int64_t width) {
                dev_dy = upload(dy), dx = upload(past);
   Buffer const y = empty(count), statistics = empty(2 * static_cast<size_t>(rows)),
                d_scale = empty(w), d_shift = empty(w);
+
   device_.run_rows(
       "norm",
       rowwise::LayerNormForward{width, dev_x.floats(), dev_scale.floats(), dev_shift.floats(),
@@ -88,6 +91,7 @@ void TransformerOps::check_layer_norm(int64_t rows, int64_t width) {
       rowwise::LayerNormParameterGradient{rows, width, dev_x.floats(), statistics.floats(),
                                           dev_dy.floats(), d_scale.floats(), d_shift.floats()},
       width);
+
   expect_near(download(y), reference::layer_norm(w, x, scale, shift), "output");
   // What was in dx is added to: as if x had also gone around the norm.
   expect_gradient(
@@ -151,10 +155,12 @@ TEST_F(TransformerOps, HeadsAreSplitAsTheirTwinDoesItAndMergedBack) {
     auto const count = static_cast<size_t>(s.batch * s.time * s.row_stride());
     Values const rows = random(count);
     Buffer const dev_rows = upload(rows), matrices = empty(count), back = empty(count);
+
     device_.run_rows("split", rowwise::SplitHeads{s, dev_rows.floats(), matrices.floats()},
                      s.matrices());
     device_.run_rows("merge", rowwise::MergeHeads{s, matrices.floats(), back.floats()},
                      s.matrices());
+
     EXPECT_EQ(download(matrices), reference::split_heads(s, rows));
     EXPECT_EQ(download(back), rows);
   }
@@ -165,12 +171,14 @@ TEST_F(TransformerOps, CausalSoftmaxMatchesItsTwinAndItsFiniteDifferences) {
     size_t const rows = 3 * time;
     Values const scores = random(rows * time, 3.0F), dy = random(rows * time);
     Buffer const y = upload(scores), d = upload(dy);
+
     device_.run_rows("softmax",
                      rowwise::CausalSoftmaxForward{static_cast<int64_t>(time), y.floats()},
                      static_cast<int64_t>(rows));
     device_.run_rows("softmax.backward",
                      rowwise::SoftmaxBackward{static_cast<int64_t>(time), y.floats(), d.floats()},
                      static_cast<int64_t>(rows));
+
     expect_near(download(y), reference::causal_softmax(time, scores), "output");
     expect_gradient(
         download(d), scores,
@@ -232,7 +240,7 @@ void TransformerOps::check_gpt_gradient(GptShape const& shape, int64_t batch) {
     }
     double largest = 0;
     for (double const g : expected) largest = std::max(largest, std::fabs(g));
-    // Of an array's largest element; float keeps 7 digits, the network's depth costs two or three.
+    // Relative to the array's largest element: float keeps 7 digits, depth costs two or three.
     for (size_t k = 0; k < found.size(); ++k) {
       EXPECT_NEAR(found[k], expected[k], 1e-4 * largest + 1e-6) << p.update_name << " at " << k;
     }

@@ -31,6 +31,7 @@ inline Values layer_norm(size_t width, Values const& x, Values const& scale, Val
     for (size_t c = 0; c < width; ++c) mean += x[row + c] / static_cast<double>(width);
     for (size_t c = 0; c < width; ++c)
       variance += std::pow(x[row + c] - mean, 2.0) / static_cast<double>(width);
+
     for (size_t c = 0; c < width; ++c)
       y[row + c] = (x[row + c] - mean) / std::sqrt(variance + 1e-5) * scale[c] + shift[c];
   }
@@ -58,6 +59,7 @@ inline Values causal_softmax(size_t time, Values const& scores) {
 /// [batch][time][parts][heads][dim] → [parts][batch][heads][time][dim]
 inline Values split_heads(rowwise::HeadsShape const& s, Values const& x) {
   Values y;
+
   for (int64_t part = 0; part < s.parts; ++part)
     for (int64_t n = 0; n < s.batch; ++n)
       for (int64_t head = 0; head < s.heads; ++head)
@@ -80,6 +82,7 @@ inline Values causal_attention(size_t time, size_t heads, size_t dim, Values con
       double const* const query = &qkv[row * 3 * width + head * dim];
       double sum = 0;
       Values found(dim);
+
       for (size_t other = first; other <= row; ++other) {
         double const* const key = &qkv[other * 3 * width + width + head * dim];
         double const* const value = key + width;
@@ -89,6 +92,7 @@ inline Values causal_attention(size_t time, size_t heads, size_t dim, Values con
         sum += weight;
         for (size_t c = 0; c < dim; ++c) found[c] += weight * value[c];
       }
+
       for (size_t c = 0; c < dim; ++c) y[row * width + head * dim + c] = found[c] / sum;
     }
   return y;
@@ -112,6 +116,7 @@ inline double gpt_loss(GptShape const& s, ParameterLayout const& layout, Values 
     ADD_FAILURE() << "no parameter " << layer << " " << part;
     return Values();
   };
+
   auto const width = static_cast<size_t>(s.width), time = static_cast<size_t>(s.context);
   auto const rows = static_cast<int64_t>(tokens.size());
   auto const through = [&](std::string const& layer, int64_t inputs, int64_t outputs,
@@ -121,6 +126,7 @@ inline double gpt_loss(GptShape const& s, ParameterLayout const& layout, Values 
   auto const norm = [&](std::string const& layer, Values const& x) {
     return layer_norm(width, x, array(layer, "scale"), array(layer, "shift"));
   };
+
   Values x =
       embedding(width, time, tokens, array("tokens", "weights"), array("positions", "weights"));
   for (int64_t block = 0; block < s.layers; ++block) {
@@ -130,10 +136,12 @@ inline double gpt_loss(GptShape const& s, ParameterLayout const& layout, Values 
     Values const found = causal_attention(time, static_cast<size_t>(s.heads),
                                           static_cast<size_t>(s.head_dim()), qkv);
     x = sum(x, through(name + "attention.out", s.width, s.width, found));
+
     Values const hidden =
         gelu(through(name + "mlp.up", s.width, 4 * s.width, norm(name + "mlp.norm", x)));
     x = sum(x, through(name + "mlp.down", 4 * s.width, s.width, hidden));
   }
+
   return cross_entropy(s.vocabulary, through("head", s.width, s.vocabulary, norm("norm", x)),
                        labels);
 }

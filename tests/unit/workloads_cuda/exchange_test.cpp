@@ -1,5 +1,5 @@
-// How the host threads of CUDA devices meet: everybody sees what all have posted, messages come in
-// order, and a member that fails frees those that wait for it, with its reason.
+// The exchange between the host threads of CUDA devices. Each thread sees what all have posted, and
+// messages come in order. A member that fails frees the members that wait for it, with its reason.
 #include "workloads/backend/cuda/exchange.h"
 
 #include <gmock/gmock.h>
@@ -22,6 +22,7 @@ void on_all(std::function<void(uint32_t)> const& work) {
 TEST(CudaExchange, EverybodySeesWhatAllPostedInTheSameRound) {
   constexpr size_t kRounds = 500;
   Exchange group(kMembers);
+
   on_all([&](uint32_t rank) {
     for (size_t round = 0; round < kRounds; ++round) {
       auto const all = group.meet(rank, {nullptr, nullptr, round * kMembers + rank, nullptr});
@@ -35,10 +36,12 @@ TEST(CudaExchange, EverybodySeesWhatAllPostedInTheSameRound) {
 TEST(CudaExchange, MessagesOfAPairComeInOrderAndPostingWaitsForNobody) {
   constexpr size_t kMessages = 200;
   Exchange group(kMembers);
+
   on_all([&](uint32_t rank) {
     uint32_t const next = (rank + 1) % kMembers, previous = (rank + kMembers - 1) % kMembers;
     for (size_t m = 0; m < kMessages; ++m)
       group.post(rank, next, std::make_shared<Message>(Message{nullptr, m, nullptr, nullptr}));
+
     for (size_t m = 0; m < kMessages; ++m) {
       auto const message = group.take(previous, rank);
       ASSERT_NE(message, nullptr);
@@ -70,6 +73,7 @@ TEST(CudaExchange, AMemberThatFailsFreesThoseThatWaitForIt) {
       EXPECT_EQ(group.meet(rank, {}), nullptr);
     }
   });
+
   group.break_up("cuda:1: another device failed");
   EXPECT_EQ(group.why_broken(), "cuda:0: out of luck");
 }

@@ -66,6 +66,7 @@ class FakeNccl {
       std::memcpy(id->internal, "a\0b", 3);  // an id is no text
       return behaviour().id;
     };
+
     nccl.init_all = [](ncclComm_t* made, int count, int const* gpus) {
       for (int rank = 0; rank < count; ++rank) made[rank] = make(rank, count, gpus[rank], "", 1);
       return ncclSuccess;
@@ -78,6 +79,7 @@ class FakeNccl {
       of(*made).looks_until_done = behaviour().looks_until_connected;
       return ncclInProgress;
     };
+
     nccl.async_error = [](ncclComm_t communicator, ncclResult_t* state) {
       Communicator& one = of(communicator);
       if (one.looks_until_done > 0) {
@@ -88,12 +90,14 @@ class FakeNccl {
       }
       return ncclSuccess;
     };
+
     nccl.destroy = [](ncclComm_t communicator) {
       return of(communicator).destroyed = true, ncclSuccess;
     };
     nccl.abort = [](ncclComm_t communicator) {
       return of(communicator).aborted = true, ncclSuccess;
     };
+
     return nccl;
   }
 
@@ -113,6 +117,7 @@ class FakeNccl {
     made->gpu = gpu;
     made->id = std::move(id);
     made->blocking = blocking;
+
     std::lock_guard const lock(mutex());
     auto& kept = communicators()[rank];
     kept = std::move(made);

@@ -1,5 +1,5 @@
-// Who waits for a GPU is looked after: a wait that is too long is a fault, a short one or none is
-// not, and a fault is told once.
+// A watch over threads that wait for a GPU: a wait that is too long is a fault, a short one or none
+// is not. Each fault is reported once.
 #include "workloads/backend/cuda/group_watch.h"
 
 #include <gmock/gmock.h>
@@ -15,66 +15,66 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// What a watch says, and how often it has looked.
-struct Told {
+struct Reported {
   std::atomic<int> looks = 0;
   std::atomic<bool> done = false;
   std::vector<std::string> faults;  ///< after `done`, or when the watch is gone
 
   GroupWatch::Settings settings(std::chrono::milliseconds timeout,
                                 std::function<std::optional<std::string>()> look = {}) {
-    return {.devices = 2,
-            .timeout = timeout,
-            .look =
-                [this, look] {
-                  ++looks;
-                  return look ? look() : std::nullopt;
-                },
-            .on_fault =
-                [this](std::string const& why) {
-                  faults.push_back(why);
-                  done = true;
-                }};
+    auto const counted_look = [this, look] {
+      ++looks;
+      return look ? look() : std::nullopt;
+    };
+    auto const keep_fault = [this](std::string const& why) {
+      faults.push_back(why);
+      done = true;
+    };
+
+    return {.devices = 2, .timeout = timeout, .look = counted_look, .on_fault = keep_fault};
   }
 };
 
 TEST(GroupWatch, TellsOfAWaitThatIsTooLong) {
-  Told told;
-  GroupWatch watch(told.settings(std::chrono::milliseconds(1)));
+  Reported reported;
+  GroupWatch watch(reported.settings(std::chrono::milliseconds(1)));
   GroupWatch::Waiting const waiting(&watch, 1);
-  while (!told.done) std::this_thread::yield();
-  EXPECT_THAT(told.faults, ::testing::ElementsAre(
-                               AllOf(HasSubstr("0.001 s"), HasSubstr("--collective-timeout"))));
+  while (!reported.done) std::this_thread::yield();
+  EXPECT_THAT(reported.faults, ::testing::ElementsAre(
+                                   AllOf(HasSubstr("0.001 s"), HasSubstr("--collective-timeout"))));
 }
 
 TEST(GroupWatch, SaysNothingWhileNobodyWaitsForLong) {
-  Told told;
+  Reported reported;
   {
-    GroupWatch watch(told.settings(std::chrono::hours(1)));
+    GroupWatch watch(reported.settings(std::chrono::hours(1)));
     GroupWatch::Waiting const waiting(&watch, 0);
     { GroupWatch::Waiting const over(&watch, 1); }
-    while (told.looks < 3) std::this_thread::yield();
+    while (reported.looks < 3) std::this_thread::yield();
   }
-  EXPECT_THAT(told.faults, ::testing::IsEmpty());
+  EXPECT_THAT(reported.faults, ::testing::IsEmpty());
+
   {
-    GroupWatch watch(
-        told.settings(std::chrono::milliseconds(0)));  // any wait is too long, and there is none
+    GroupWatch watch(reported.settings(
+        std::chrono::milliseconds(0)));  // any wait is too long, and there is none
     { GroupWatch::Waiting const nobody(nullptr, 1); }
-    while (told.looks < 6) std::this_thread::yield();
+    while (reported.looks < 6) std::this_thread::yield();
   }
-  EXPECT_THAT(told.faults, ::testing::IsEmpty());
+  EXPECT_THAT(reported.faults, ::testing::IsEmpty());
 }
 
 TEST(GroupWatch, TellsOfWhatElseIsWrongOnceOnly) {
-  Told told;
+  Reported reported;
   {
     GroupWatch const watch(
-        told.settings(std::chrono::hours(1), [&]() -> std::optional<std::string> {
-          if (told.looks < 2) return std::nullopt;
+        reported.settings(std::chrono::hours(1), [&]() -> std::optional<std::string> {
+          if (reported.looks < 2) return std::nullopt;
           return "rank 1 is gone";
         }));
-    while (!told.done) std::this_thread::yield();
+    while (!reported.done) std::this_thread::yield();
   }
-  EXPECT_THAT(told.faults, ::testing::ElementsAre("rank 1 is gone"));
+
+  EXPECT_THAT(reported.faults, ::testing::ElementsAre("rank 1 is gone"));
 }
 
 }  // namespace

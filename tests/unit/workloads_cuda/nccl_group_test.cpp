@@ -1,6 +1,6 @@
-// How the GPUs of several processes connect and part, with an NCCL and an MPI that are made: rank
-// 0's id comes to all, nobody is held inside NCCL, and what goes wrong in one process ends the
-// waiting in all of them, with its reason.
+// How the GPUs of several processes connect and part, with a fake NCCL and a fake MPI. The id of
+// rank 0 comes to all, and no process stays inside NCCL. A fault in one process ends the waiting in
+// all of them, with its reason.
 #include "workloads/backend/cuda/nccl_group.h"
 
 #include <gmock/gmock.h>
@@ -42,13 +42,13 @@ class NcclOfProcesses : public ::testing::Test {
   static std::unique_ptr<Exchange> open(std::shared_ptr<Processes> const& processes) {
     auto group = std::make_unique<Exchange>(processes->size(), processes);
     group->use_nccl(connect(*processes).value());
-    processes->all_gather("");  // nobody fails before all are connected
+    processes->all_gather("");  // no process fails before all are connected
     return group;
   }
   static FakeNccl::Communicator& of(Processes const& processes) {
     return FakeNccl::of_rank(static_cast<int>(processes.rank()));
   }
-  /// Of a group that a test has broken.
+  /// The reason of a group that a test has broken.
   static std::string awaited_reason(Exchange& group) {
     while (group.why_broken().empty()) std::this_thread::yield();
     return group.why_broken();
@@ -59,6 +59,7 @@ TEST_F(NcclOfProcesses, ConnectsTheGpusOfAllByTheIdOfRankZero) {
   as_processes(kProcesses, kLong, [](std::shared_ptr<Processes> const& processes) {
     auto const group = connect(*processes, {5, 7});
     ASSERT_TRUE(group.has_value()) << group.error().message;
+
     for (uint32_t i = 0; i < 2; ++i) {
       FakeNccl::Communicator const& made =
           FakeNccl::of_rank(static_cast<int>(2 * processes->rank() + i));
@@ -69,6 +70,7 @@ TEST_F(NcclOfProcesses, ConnectsTheGpusOfAllByTheIdOfRankZero) {
       EXPECT_EQ(made.id.size(), sizeof(ncclUniqueId));
     }
   });
+
   EXPECT_EQ(FakeMpi::finished(), kProcesses);
   for (int rank = 0; rank < 6; ++rank) {
     EXPECT_TRUE(FakeNccl::of_rank(rank).destroyed);
@@ -106,13 +108,15 @@ TEST_F(NcclOfProcesses, SharesAGpuWhereItIsNewEnough) {
       }
     });
   }
+
   ::unsetenv("NCCL_MULTI_RANK_GPU_ENABLE");
 }
 
 TEST_F(NcclOfProcesses, OneThatCannotConnectFreesTheOthersFromWaitingForIt) {
   FakeNccl::behaviour().refused[1] = ncclInvalidUsage;
   FakeNccl::behaviour().looks_until_connected =
-      std::numeric_limits<int>::max();  // nobody can without it
+      std::numeric_limits<int>::max();  // the others cannot without rank 1
+
   as_processes(kProcesses, kLong, [](std::shared_ptr<Processes> const& processes) {
     auto const group = connect(*processes);
     ASSERT_FALSE(group.has_value());
@@ -120,6 +124,7 @@ TEST_F(NcclOfProcesses, OneThatCannotConnectFreesTheOthersFromWaitingForIt) {
                 AllOf(HasSubstr("NCCL cannot connect it"), HasSubstr("made error")));
     EXPECT_EQ(group.error().message.starts_with("rank 1 cannot go on"), processes->rank() != 1);
   });
+
   EXPECT_FALSE(FakeNccl::has_rank(1));
   for (int const rank : {0, 2}) EXPECT_TRUE(FakeNccl::of_rank(rank).aborted);
 }
@@ -145,6 +150,7 @@ TEST_F(NcclOfProcesses, ACallIsWaitedForUntilNcclHasTakenIt) {
         return result;
       });
     };
+
     EXPECT_TRUE(call(ncclSuccess).has_value());
     mine.looks_until_done = 5;
     EXPECT_TRUE(call(ncclInProgress).has_value());
@@ -157,12 +163,14 @@ TEST_F(NcclOfProcesses, AnErrorThatNcclFindsEndsAllAndIsToldToTheOthers) {
   as_processes(kProcesses, kLong, [](std::shared_ptr<Processes> const& processes) {
     auto const group = open(processes);
     if (processes->rank() == 1) of(*processes).state = ncclRemoteError;
+
     EXPECT_THAT(awaited_reason(*group), HasSubstr("NCCL: made error"));
     EXPECT_EQ(group->why_broken().starts_with("rank 1 cannot go on"), processes->rank() != 1);
     EXPECT_THAT(group->call_nccl(processes->rank(), {}).error().message,
                 HasSubstr("another device failed"));
     while (!of(*processes).aborted) std::this_thread::yield();
   });
+
   for (int rank = 0; rank < static_cast<int>(kProcesses); ++rank)
     EXPECT_FALSE(FakeNccl::of_rank(rank).destroyed) << rank;
 }
@@ -198,10 +206,12 @@ TEST_F(NcclOfProcesses, OneThatIsSilentEndsTheGroup) {
       processes->all_gather("");
       return;
     }
+
     Exchange group(2, processes);
     group.use_nccl(connect(*processes).value());
     EXPECT_THAT(awaited_reason(group), HasSubstr("nothing came from rank 1"));
   });
+
   EXPECT_TRUE(FakeNccl::of_rank(0).aborted);
 }
 
@@ -212,6 +222,7 @@ TEST_F(NcclOfProcesses, AGroupKnowsItsPlaceAmongTheProcesses) {
     EXPECT_EQ(group.members(), 6U);
     EXPECT_EQ(group.first_member(), 3 * processes->rank());
     EXPECT_FALSE(group.is_in_one_process());
+
     auto const call =
         group.call_nccl(group.first_member() + 2, [&](Nccl const&, ncclComm_t communicator) {
           EXPECT_EQ(FakeNccl::of(communicator).rank, static_cast<int>(3 * processes->rank() + 2));
@@ -228,6 +239,7 @@ TEST(NcclOfOneProcess, IsConnectedAtOnceAndAbortedWhereADeviceFails) {
     EXPECT_TRUE(group.is_in_one_process());
     EXPECT_EQ(group.watch(), nullptr);
     group.use_nccl(NcclGroup::connect(FakeNccl::table(), {0, 1}).value());
+
     int called = -1;
     EXPECT_TRUE(group
                     .call_nccl(1,
@@ -239,6 +251,7 @@ TEST(NcclOfOneProcess, IsConnectedAtOnceAndAbortedWhereADeviceFails) {
     EXPECT_EQ(called, 1);
     group.break_up("cuda:0: out of luck");
   }
+
   for (int const rank : {0, 1}) {
     EXPECT_TRUE(FakeNccl::of_rank(rank).aborted);
     EXPECT_FALSE(FakeNccl::of_rank(rank).destroyed);

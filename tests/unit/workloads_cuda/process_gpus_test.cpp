@@ -1,5 +1,5 @@
 // Which GPUs each of several processes takes: one of its own in the order of local ranks, a share
-// of all, those that it names; and that every process finds the same fault.
+// of all, or the ones that it names. Every process finds the same fault.
 #include "workloads/backend/cuda/process_gpus.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ std::vector<std::string> const kFour = {"a", "b", "c", "d"};
 
 GpuNames named(std::vector<int> gpus) { return {std::move(gpus), true}; }
 
-/// By rank; nobody shares one.
+/// The GPUs of each rank; no two ranks share one.
 std::vector<std::vector<int>> chosen(std::vector<GpuView> const& views) {
   auto const choices = choose_gpus(views);
   if (!choices) return {};

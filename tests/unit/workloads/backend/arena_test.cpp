@@ -27,6 +27,7 @@ TEST(Arena, CountsRoundedLiveBytesAndKeepsThePeak) {
   void* const a = allocate(arena, 1000);
   void* const b = allocate(arena, 3 * kMiB);
   EXPECT_EQ(arena.use().allocated_bytes, 1024 + 3 * kMiB);
+
   arena.release(a);
   arena.release(b);
   EXPECT_EQ(arena.use().allocated_bytes, 0U);
@@ -66,6 +67,7 @@ TEST(Arena, OutOfMemorySaysWhoAskedWhatIsLeftAndWhoHoldsTheRest) {
   static_cast<void>(allocate(arena, 10 * kMiB, "conv1"));
   static_cast<void>(allocate(arena, 2 * kMiB, "weights"));
   auto const refused = arena.allocate(8 * kMiB, MemoryPurpose::kActivations, "conv2.gradient");
+
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(
       refused.error().message,
@@ -79,6 +81,7 @@ TEST(Arena, RandomUseNeverHandsOutAByteTwice) {
   Arena arena("host:0", 32 * kMiB, mapped_memory());
   Random random(3);
   std::map<unsigned char*, std::pair<size_t, unsigned char>> live;
+
   for (int i = 0; i < 3000; ++i) {
     if (random.below(2) == 0 || live.empty()) {
       size_t const bytes = 1 + random.below(600'000);
@@ -96,6 +99,7 @@ TEST(Arena, RandomUseNeverHandsOutAByteTwice) {
       live.erase(victim);
     }
   }
+
   for (auto const& [data, rest] : live) arena.release(data);
   EXPECT_EQ(arena.use().allocated_bytes, 0U);
   EXPECT_LE(arena.use().peak_reserved_bytes, 32 * kMiB);

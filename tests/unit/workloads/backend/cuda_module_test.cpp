@@ -1,6 +1,6 @@
-// The way to the CUDA backend, as far as it goes without a GPU: device specifications, where
-// libraries are looked for, a module that is missing or another's, a machine without CUDA; each
-// error says what to do.
+// The way to the CUDA backend, as far as it goes without a GPU: device specifications, the search
+// for libraries, loading the module. A missing module, one of another program and a machine without
+// CUDA are errors that say what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,6 +36,7 @@ TEST(Gpus, WhatIsNoNumberIsRefusedWithAnExample) {
                 AllOf(HasSubstr("is not the number of a GPU"), HasSubstr("cuda:0,cuda:1")))
         << wrong;
   }
+
   std::string many = "0";
   for (int i = 0; i < 64; ++i) many += ",0";
   EXPECT_THAT(parse_gpus(many).error().message, HasSubstr("more than 64 devices"));
@@ -59,16 +60,19 @@ TEST(CudaModule, ThatIsMissingDamagedOrAnothersIsAnErrorThatSaysWhatToDo) {
   TemporaryFolder const folder;
   EXPECT_THAT(load_cuda_module(folder.file("none.so")).error().message,
               AllOf(HasSubstr("this build has no CUDA part"), HasSubstr("--device host")));
+
   testing::write_bytes(folder.file("damaged.so"), "no shared object");
   EXPECT_THAT(
       load_cuda_module(folder.file("damaged.so")).error().message,
       AllOf(HasSubstr("cannot be loaded"), HasSubstr("damaged.so"), HasSubstr("--device host")));
+
   std::string other;
   for (char const* const path : {"/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6"}) {
     std::error_code error;
     if (std::filesystem::exists(path, error)) other = path;
   }
   if (other.empty()) GTEST_SKIP() << "no other library was found to try";
+
   EXPECT_THAT(load_cuda_module(other).error().message,
               HasSubstr("is not the CUDA part of this program"));
 }
@@ -77,15 +81,18 @@ TEST(VendorLibraries, AreLookedForByTheLoaderInToolkitsAndInPythonsPackages) {
   TemporaryFolder const folder;
   std::string const toolkit = folder.path() + "/toolkit/lib64",
                     python = "/python/lib/python3.12/site-packages/nvidia/cu13/lib";
+
   std::filesystem::create_directories(toolkit);
   std::filesystem::create_directories(folder.path() + python);
   testing::write_bytes(toolkit + "/libmade.so.9", "");
   testing::write_bytes(folder.path() + python + "/libmade.so.9", "");
+
   ::setenv("CUDA_PATH", (folder.path() + "/toolkit").c_str(), 1);
   ::setenv("VIRTUAL_ENV", (folder.path() + "/python").c_str(), 1);
   auto const candidates = library_candidates("libmade.so.9");
   ::unsetenv("CUDA_PATH");
   ::unsetenv("VIRTUAL_ENV");
+
   EXPECT_THAT(candidates, ElementsAre("libmade.so.9", toolkit + "/libmade.so.9",
                                       folder.path() + python + "/libmade.so.9"));
 }

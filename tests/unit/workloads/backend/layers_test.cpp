@@ -39,9 +39,11 @@ void Layers::check_conv2d(Conv2dShape s) {
   Buffer const dev_x = upload(x), dev_w = upload(w), dev_b = upload(b), dev_dy = upload(dy);
   Buffer const y = empty(expected.size()), dx = empty(x.size()), dw = empty(w.size()),
                db = empty(b.size());
+
   layer->forward(dev_x.floats(), dev_w.floats(), dev_b.floats(), y.floats());
   layer->backward_data(dev_dy.floats(), dev_w.floats(), dx.floats());
   layer->backward_weights(dev_x.floats(), dev_dy.floats(), dw.floats(), db.floats());
+
   expect_near(download(y), expected, "output");
   expect_gradient(
       download(dx), x, [&](Values const& v) { return dot(reference::conv2d(s, v, w, b), dy); },
@@ -52,6 +54,7 @@ void Layers::check_conv2d(Conv2dShape s) {
   expect_gradient(
       download(db), b, [&](Values const& v) { return dot(reference::conv2d(s, x, w, v), dy); },
       "bias");
+
   s.relu = true;
   auto const with_relu = device_.conv2d("conv", s).value();
   with_relu->forward(dev_x.floats(), dev_w.floats(), dev_b.floats(), y.floats());
@@ -88,9 +91,11 @@ void Layers::check_transposed_conv2d(Conv2dShape const& s) {
   Buffer const dev_x = upload(x), dev_w = upload(w), dev_b = upload(b), dev_dy = upload(dy);
   Buffer const y = empty(expected.size()), dx = empty(x.size()), dw = empty(w.size()),
                db = empty(b.size());
+
   layer->forward(dev_x.floats(), dev_w.floats(), dev_b.floats(), y.floats());
   layer->backward_data(dev_dy.floats(), dev_w.floats(), dx.floats());
   layer->backward_weights(dev_x.floats(), dev_dy.floats(), dw.floats(), db.floats());
+
   expect_near(download(y), expected, "output");
   expect_gradient(
       download(dx), x,
@@ -119,6 +124,7 @@ TEST_F(Layers, MaxPoolMatchesItsTwinAndItsFiniteDifferences) {
     Values const dy = random(expected.size());
     Buffer const dev_x = upload(x), dev_dy = upload(dy), y = empty(expected.size()),
                  dx = empty(x.size());
+
     layer->forward(dev_x.floats(), y.floats());
     layer->backward(dev_dy.floats(), dx.floats());
     expect_near(download(y), expected, "output");
@@ -144,6 +150,7 @@ TEST_F(Layers, LocalResponseNormalisationMatchesItsTwinAndItsFiniteDifferences) 
       Values const dy = random(expected.size());
       Buffer const dev_x = upload(x), dev_dy = upload(dy), y = empty(expected.size()),
                    dx = empty(x.size());
+
       layer->forward(dev_x.floats(), y.floats());
       layer->backward(dev_x.floats(), dev_dy.floats(), dx.floats());
       expect_near(download(y), expected, "output");
@@ -164,9 +171,11 @@ void Layers::check_dense(DenseShape s) {
   Buffer const dev_x = upload(x), dev_w = upload(w), dev_b = upload(b), dev_dy = upload(dy);
   Buffer const y = empty(expected.size()), dx = empty(x.size()), dw = empty(w.size()),
                db = empty(b.size());
+
   layer->forward(dev_x.floats(), dev_w.floats(), dev_b.floats(), y.floats());
   layer->backward_data(dev_dy.floats(), dev_w.floats(), dx.floats());
   layer->backward_weights(dev_x.floats(), dev_dy.floats(), dw.floats(), db.floats());
+
   expect_near(download(y), expected, "output");
   expect_gradient(
       download(dx), x, [&](Values const& v) { return dot(reference::dense(s, v, w, b), dy); },
@@ -177,6 +186,7 @@ void Layers::check_dense(DenseShape s) {
   expect_gradient(
       download(db), b, [&](Values const& v) { return dot(reference::dense(s, x, w, v), dy); },
       "bias");
+
   s.relu = true;
   auto const with_relu = device_.dense("fc", s).value();
   with_relu->forward(dev_x.floats(), dev_w.floats(), dev_b.floats(), y.floats());
@@ -197,6 +207,7 @@ TEST_F(Layers, MatrixProductMatchesItsTwinInEveryOrientation) {
         auto const layer = device_.matmul("product", s).value();
         Values const a = random(3 * 5 * 11), b = random(3 * 11 * 7), c = random(3 * 5 * 7);
         Buffer const dev_a = upload(a), dev_b = upload(b), dev_c = upload(c);
+
         layer->run(dev_a.floats(), dev_b.floats(), dev_c.floats());
         expect_near(download(dev_c), reference::matmul(s, a, b, c), "product");
       }
@@ -208,11 +219,13 @@ TEST_F(Layers, AdamWFollowsItsDefinition) {
   double const rate = 0.01, decay = 0.1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
   int const step = 3;
   double const correction1 = 1 - std::pow(beta1, step), correction2 = 1 - std::pow(beta2, step);
+
   device_.run("update",
               elementwise::AdamWUpdate{w.floats(), g.floats(), m.floats(), v.floats(), 0.01F, 0.1F,
                                        0.9F, 0.99F, 1e-8F, static_cast<float>(correction1),
                                        static_cast<float>(correction2)},
               100);
+
   Values expected(100);
   for (size_t i = 0; i < 100; ++i) {
     double const new_mean = beta1 * mean[i] + (1 - beta1) * gradients[i];
@@ -221,6 +234,7 @@ TEST_F(Layers, AdamWFollowsItsDefinition) {
         new_mean / correction1 / (std::sqrt(new_square / correction2) + epsilon);
     expected[i] = weights[i] - rate * (direction + decay * weights[i]);
   }
+
   expect_near(download(w), expected, "weights");
 }
 
@@ -283,15 +297,18 @@ TEST_F(Layers, BinaryCrossEntropyMatchesItsTwinAndItsFiniteDifferences) {
   Values const logits = random(20, 4.0F);
   Buffer const dev_logits = upload(logits), d_logits = empty(20), rows = empty(40),
                result = empty(2);
+
   device_.run("loss",
               elementwise::BinaryCrossEntropy{dev_logits.floats(), d_logits.floats(), rows.floats(),
                                               7, 0.1F},
               20);
   device_.run_rows("loss.sum", rowwise::SumOfPairs{20, rows.floats(), result.floats(), 0.1F}, 1);
+
   EXPECT_NEAR(download(result)[0], 0.1 * reference::binary_cross_entropy(logits, 7), 1e-5);
   double correct = 0;
   for (size_t i = 0; i < 20; ++i) correct += (logits[i] > 0) == (i < 7) ? 1 : 0;
   EXPECT_EQ(download(result)[1], correct);
+
   expect_gradient(
       download(d_logits), logits,
       [&](Values const& v) { return 0.1 * reference::binary_cross_entropy(v, 7); }, "logits");
@@ -313,8 +330,10 @@ TEST_F(Layers, CrossEntropyMatchesItsTwinAndItsFiniteDifferences) {
   Values const logits = random(40, 3.0F);
   Buffer const dev_logits = upload(logits), d_logits = empty(40), rows = empty(8),
                result = empty(2);
+
   softmax_cross_entropy(device_, {4, 10, dev_logits.floats(), labels.data(), d_logits.floats(),
                                   rows.floats(), result.floats()});
+
   EXPECT_NEAR(download(result)[0], reference::cross_entropy(10, logits, labels), 1e-6);
   expect_gradient(
       download(d_logits), logits,

@@ -78,12 +78,14 @@ class Placement : public ::testing::Test {
     for (int64_t const size : sizes) {
       std::vector<float> values(static_cast<size_t>(size));
       for (float& value : values) value = random.uniform(-1, 1);
+
       result.push_back(
           device.allocate(values.size() * sizeof(float), MemoryPurpose::kOther, "test").value());
       device.copy(StreamKind::kCompute, "h2d.test", result.back().data(), values.data(),
                   result.back().bytes(), CopyDirection::kHostToDevice);
       device.synchronize();
     }
+
     return result;
   }
   static Arrays download(Device& device, std::vector<Buffer> const& buffers) {
@@ -143,6 +145,7 @@ TEST_F(Placement, PoolingAndNormalisationOnTheHostGiveTheSame) {
                 layer->backward(b[1].floats(), b[2].floats());
                 device.synchronize();
               });
+
   constexpr int64_t kFloats = 2 * 4 * 4 * 9;
   expect_same({kFloats, kFloats, kFloats}, [&](Device& device, std::vector<Buffer>& b) {
     auto const layer = device.lrn("lrn", {2, 4, 4, 9, 2, 1, 0.1F, 0.75F}).value();
@@ -179,6 +182,7 @@ TEST_F(Placement, TheLogNamesEachOperationOfEachDeviceOnce) {
   char* text = nullptr;
   size_t size = 0;
   std::FILE* const log = open_memstream(&text, &size);
+
   {
     DeviceGroup const group = open(true, {.log = log, .soft = true}, "host:2");
     for (auto const& device : group.devices) {
@@ -189,10 +193,12 @@ TEST_F(Placement, TheLogNamesEachOperationOfEachDeviceOnce) {
       device->synchronize();
     }
   }
+
   std::fclose(log);
-  std::string const said(text, size);
+  std::string const output(text, size);
   std::free(text);
-  EXPECT_EQ(said,
+
+  EXPECT_EQ(output,
             "placement: h2d.test on host:0\n"
             "placement: fc on host:100, which host:0 lacks: fc: no kernel\n"
             "placement: d2h.fc on host:0\n"

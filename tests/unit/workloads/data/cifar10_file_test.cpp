@@ -46,6 +46,7 @@ TEST(CifarFile, KeepsLabelsAndPlanesOfEachRecord) {
   content[kCifarRecord] = 7;
   content[kCifarRecord + 1 + kCifarPlane] = 99;  // first pixel's green
   write_bytes(folder.file("b"), content);
+
   CifarImages images;
   ASSERT_TRUE(read_cifar_file(folder.file("b"), images).has_value());
   ASSERT_EQ(images.size(), 2U);

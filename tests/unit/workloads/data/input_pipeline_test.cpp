@@ -74,6 +74,7 @@ Batches run(CifarImages const& images, InputSettings const& settings) {
   CifarSamples const samples(images, true);
   InputPipeline pipeline(samples, settings);
   Batches result;
+
   for (int64_t step = settings.first_step; step < settings.end_step; ++step) {
     std::vector<std::byte> all, labels;
     for (int64_t device = 0; device < settings.devices; ++device) {
@@ -84,6 +85,7 @@ Batches run(CifarImages const& images, InputSettings const& settings) {
                     batch.labels + settings.batch * static_cast<int64_t>(samples.label_bytes()));
       pipeline.release(device);
     }
+
     result.images.push_back(all);
     result.labels.push_back(labels);
   }
@@ -115,6 +117,7 @@ TEST(InputPipeline, ShowsEveryImageOnceInAnEpoch) {
     images.records.push_back(static_cast<uint8_t>(i % 10));
     images.records.insert(images.records.end(), kCifarPixels, static_cast<uint8_t>(i));
   }
+
   Batches const batches = run(images, {.batch = 8, .end_step = 5});
   std::array<int, 10> counts = {};
   for (auto const& labels : batches.labels) {
@@ -124,6 +127,7 @@ TEST(InputPipeline, ShowsEveryImageOnceInAnEpoch) {
       ++counts[static_cast<size_t>(label)];
     }
   }
+
   for (int const count : counts) EXPECT_EQ(count, 4);
 }
 

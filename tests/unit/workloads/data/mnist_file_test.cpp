@@ -136,6 +136,7 @@ TEST(GeneratedMnist, HasAllDigitsAboutEquallyOftenAndInkInTheMiddle) {
   MnistImages const images = generate_mnist(1000, 0);
   std::array<int, kMnistClasses> counts = {};
   double middle = 0, edge = 0;
+
   for (size_t i = 0; i < images.size(); ++i) {
     ++counts[static_cast<size_t>(images.label(i))];
     for (size_t x = 0; x < kMnistSide; ++x) {
@@ -143,6 +144,7 @@ TEST(GeneratedMnist, HasAllDigitsAboutEquallyOftenAndInkInTheMiddle) {
       edge += images.image(i)[x];
     }
   }
+
   for (int const count : counts) EXPECT_NEAR(count, 100, 40);
   EXPECT_GT(middle, 4 * edge);
 }
@@ -174,10 +176,12 @@ TEST(MnistSamples, AreMovedByUpToTwoPixelsWhenAugmented) {
   std::vector<float> pixels(kMnistPixels);
   int32_t label = -1;
   std::array<bool, 25> seen = {};
+
   for (uint64_t seed = 0; seed < 300; ++seed) {
     MnistSamples(images, true)
         .prepare(0, Random(seed), reinterpret_cast<std::byte*>(pixels.data()),
                  reinterpret_cast<std::byte*>(&label));
+
     auto const at =
         static_cast<size_t>(std::find(pixels.begin(), pixels.end(), 1.0F) - pixels.begin());
     ASSERT_LT(at, kMnistPixels);
@@ -185,6 +189,7 @@ TEST(MnistSamples, AreMovedByUpToTwoPixelsWhenAugmented) {
     ASSERT_TRUE(down < 5 && right < 5);
     seen[down * 5 + right] = true;
   }
+
   EXPECT_THAT(seen, ::testing::Each(true));
 }
 

@@ -63,6 +63,7 @@ TEST(TextSamples, ShiftedWindowsBeginEverywhereAndEndInTheText) {
   std::vector<uint8_t> const tokens = ascending(10);
   TextSamples const samples(tokens, 4, true);
   std::set<int32_t> begins;
+
   for (uint64_t seed = 0; seed < 100; ++seed) {
     for (size_t const i : {0U, 1U}) {
       Window const w = window_of(samples, i, Random(seed));
@@ -70,6 +71,7 @@ TEST(TextSamples, ShiftedWindowsBeginEverywhereAndEndInTheText) {
       EXPECT_EQ(w.label.back(), w.input.front() + 4);
     }
   }
+
   EXPECT_THAT(begins, ::testing::ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
@@ -78,6 +80,7 @@ TEST(TextSamples, GeneratedTextIsTheSameEveryTimeAndItsVerbsAgree) {
   EXPECT_GE(text.size(), 50'000U);
   EXPECT_EQ(text, generated_text(50'000));
   EXPECT_EQ(generated_text(90'000).substr(0, text.size()), text);
+
   std::istringstream words(text);
   bool plural = false;
   size_t actions = 0;
@@ -85,12 +88,14 @@ TEST(TextSamples, GeneratedTextIsTheSameEveryTimeAndItsVerbsAgree) {
     if (word == "dog" || word == "child") plural = false;
     if (word == "dogs" || word == "children") plural = true;
     if (word != "dog" && word != "child" && word != "dogs" && word != "children") continue;
+
     std::string verb;
     words >> verb;
     if (verb.rfind("sleep", 0) != 0 && verb.rfind("sing", 0) != 0) continue;
     EXPECT_EQ(verb.find('s', 1) == std::string::npos, plural) << word << " " << verb;
     ++actions;
   }
+
   EXPECT_GT(actions, 10U);
 }
 

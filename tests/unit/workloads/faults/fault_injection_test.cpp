@@ -35,9 +35,11 @@ TEST(FaultInjection, WrongTextIsAnErrorThatSaysWhatToWrite) {
   EXPECT_THAT(parse_fault_injection("straggler").error().message, HasSubstr("straggler=DEVICE"));
   EXPECT_THAT(parse_fault_injection("small-buckets=3").error().message,
               HasSubstr("takes no value"));
+
   for (char const* const bad : {"leak=", "leak=x", "leak=-1", "leak=1e99", "leak=nan", "leak=1 "}) {
     EXPECT_THAT(parse_fault_injection(bad).error().message, HasSubstr("leak=BYTES")) << bad;
   }
+
   // Would be device 0 otherwise.
   EXPECT_THAT(parse_fault_injection("straggler=0.5").error().message,
               HasSubstr("not a whole number"));
@@ -67,6 +69,7 @@ class Pathologies : public ::testing::Test {
   static base::Expected<TrainingResult> train(std::initializer_list<char const*> texts,
                                               std::string const& device = "host:2") {
     static CifarDataSet const data = {generate_cifar(100, 0), generate_cifar(10, 1)};
+
     TrainOptions o;
     o.device = device;
     o.batch = 4;
@@ -75,6 +78,7 @@ class Pathologies : public ::testing::Test {
     o.learning_rate = 0.01;
     o.evaluate = false;
     o.log_every = 0;
+
     for (char const* const text : texts)
       o.pathologies.push_back(parse_fault_injection(text).value());
     apply_pathologies(o);

@@ -30,6 +30,7 @@ TEST(AllReduce, EveryOpIsRightForOneToFourDevices) {
     for (int members = 1; members <= 4; ++members) {
       auto const rows = measure_all_reduce(quick(op, fmt::format("host:{}", members)), nullptr);
       ASSERT_TRUE(rows.has_value()) << rows.error().message;
+
       EXPECT_EQ(rows->size(), 5U);
       EXPECT_THAT(*rows,
                   Each(AllOf(Field(&AllReduceRow::wrong, 0U), Field(&AllReduceRow::checked, true))))
@@ -43,8 +44,10 @@ TEST(AllReduce, SizesGrowByTheFactorAndAreRoundedDownToEqualParts) {
   o.min_bytes = 4;
   o.max_bytes = 100;
   o.factor = 2;
+
   auto const rows = measure_all_reduce(o, nullptr);
   ASSERT_TRUE(rows.has_value());
+
   std::vector<size_t> counts;
   for (AllReduceRow const& row : *rows) {
     counts.push_back(row.count);
@@ -93,12 +96,14 @@ TEST(AllReduce, BadOptionsAreErrorsThatSayWhatToDo) {
     auto const rows = measure_all_reduce(o, nullptr);
     return rows ? std::string("none") : rows.error().message;
   };
+
   EXPECT_THAT(error_of([](auto& o) { o.op = "all_to_none"; }),
               AllOf(HasSubstr("all_to_none"), HasSubstr("sendrecv")));
   EXPECT_THAT(error_of([](auto& o) { o.factor = 1; }), HasSubstr("--factor"));
   EXPECT_THAT(error_of([](auto& o) { o.max_bytes = 8; }), HasSubstr("--max-bytes"));
   EXPECT_THAT(error_of([](auto& o) { o.min_bytes = 2; }), HasSubstr("--min-bytes"));
   EXPECT_THAT(error_of([](auto& o) { o.device = "host:0"; }), HasSubstr("host:0"));
+
   auto const too_large = [](auto& o) {
     o.memory_limit_mib = 1;
     o.max_bytes = 1 << 24;

@@ -24,16 +24,19 @@ TEST(Matpow, EqualsThePowersByRepeatedProducts) {
   for (int64_t const power : {1, 2, 5}) {
     MatpowOptions const o = small(9, power);
     MatpowResult const result = compute_matpow(o).value();
+
     reference::Values expected(81);
     for (uint64_t const number : {0, 1}) {
       Random random = Random::of(o.seed, number);
       reference::Values matrix(81);
       for (double& entry : matrix) entry = static_cast<double>(random.normal() / 3.0F);
+
       reference::Values product = matrix;
       for (int64_t n = 1; n < power; ++n)
         product = reference::matmul({1, 9, 9, 9}, product, matrix, reference::Values(81));
       for (size_t i = 0; i < 81; ++i) expected[i] += product[i];
     }
+
     for (size_t i = 0; i < 81; ++i)
       ASSERT_NEAR(result.one_device[i], expected[i], 1e-5) << power << " at " << i;
   }

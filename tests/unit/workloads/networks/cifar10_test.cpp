@@ -60,6 +60,7 @@ TEST_F(Cifar10, DevicesWithBatchBEqualOneDeviceWithTheWholeBatch) {
   TrainOptions one = options("host:1", 16, 20);
   one.augment = false;
   TrainingResult const whole = train(one);
+
   for (auto const& [device, batch] : {std::pair{"host:2", 8}, std::pair{"host:4", 4}}) {
     TrainOptions many = options(device, batch, 20);
     many.augment = false;
@@ -124,9 +125,11 @@ TEST_F(Cifar10, ReportsOneTimeForEachStepOfEachDevice) {
 TEST_F(Cifar10, ResumedTrainingEqualsAnUninterruptedOne) {
   TemporaryFolder const folder;
   TrainingResult const whole = train(options("host:2", 8, 9));
+
   TrainOptions first = options("host:2", 8, 4);
   first.checkpoint = folder.file("c");
   train(first);
+
   TrainOptions second = options("host:2", 8, 9);
   second.resume = folder.file("c");
   TrainingResult const resumed = train(second);
@@ -151,6 +154,7 @@ TEST_F(Cifar10, CheckpointOfAnotherNetworkBatchOrSeedIsRefused) {
   TrainOptions o = options("host:1", 8, 2);
   o.checkpoint = folder.file("c");
   train(o);
+
   TrainOptions next = options("host:1", 8, 4);
   next.resume = folder.file("c");
   EXPECT_THAT(train_cifar10(next, {32, 32, 16}, data(), nullptr).error().message,
@@ -168,9 +172,11 @@ TEST_F(Cifar10, DamagedCheckpointIsRefused) {
   TrainOptions o = options("host:1", 8, 2);
   o.checkpoint = folder.file("c");
   train(o);
+
   std::string bytes = read_bytes(folder.file("c"));
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
   write_bytes(folder.file("c"), bytes);
+
   TrainOptions next = options("host:1", 8, 4);
   next.resume = folder.file("c");
   EXPECT_THAT(train_cifar10(next, kNarrow, data(), nullptr).error().message, HasSubstr("damaged"));
@@ -226,12 +232,14 @@ TEST_F(Cifar10, CtrlCFinishesTheStepAndEndsAllDevices) {
   o.input_delay_ms = 1;
   pid_t const self = getpid();
   std::FILE* const log = tmpfile();
+
   // The signal is sent once training has printed its first line: the handler is installed by then.
   o.log_every = 1;
   std::thread interrupter([&] {
     while (ftell(log) <= 0) std::this_thread::yield();
     kill(self, SIGINT);
   });
+
   auto const result = train_cifar10(o, kNarrow, data(), log);
   interrupter.join();
   ASSERT_TRUE(result.has_value());
@@ -257,6 +265,7 @@ TEST_F(AsynchronousCifar10, EveryUpdateCountsTheUpdatesOfOthersThatCameBetween) 
   constexpr int64_t kSteps = 15;
   TrainingResult const result = train(options("host:3", 4, kSteps));
   ASSERT_EQ(result.staleness.size(), 3U);
+
   int64_t last = 0;
   for (auto const& staleness : result.staleness) {
     ASSERT_EQ(staleness.size(), static_cast<size_t>(kSteps));
@@ -264,6 +273,7 @@ TEST_F(AsynchronousCifar10, EveryUpdateCountsTheUpdatesOfOthersThatCameBetween) 
     // Its own updates and those between them: the number of this device's last update.
     last = std::max(last, std::accumulate(staleness.begin(), staleness.end(), kSteps));
   }
+
   EXPECT_EQ(last, 3 * kSteps);
 }
 
@@ -271,12 +281,14 @@ TEST_F(AsynchronousCifar10, DiffersFromSynchronousAndStillLearns) {
   TrainOptions o = options("host:2", 16, 120);
   o.learning_rate = 0.05;  // two updates a step
   TrainingResult const result = train(o);
+
   EXPECT_EQ(result.failure, std::nullopt);
   EXPECT_NEAR(result.loss.front(), std::log(10.0), 0.3);
   // Who updates when is chance; the loss begins at 2.3.
   EXPECT_LT(std::accumulate(result.loss.end() - 10, result.loss.end(), 0.0) / 10, 2.1);
   // At the end all devices have the shared weights.
   EXPECT_EQ(result.weights[0], result.weights[1]);
+
   o.steps = 3;
   std::vector<float> const asynchronous = train(o).weights[0];
   o.update = UpdateKind::kReplicated;
@@ -296,12 +308,14 @@ TEST_F(AsynchronousCifar10, CheckpointAtTheEndHasTheUpdatesOfAllDevices) {
   TrainOptions o = options("host:2", 4, 6);
   o.checkpoint = folder.file("c");
   TrainingResult const first = train(o);
+
   // A training that only loads them: no rate, one step.
   o.checkpoint.clear();
   o.resume = folder.file("c");
   o.steps = 7;
   o.learning_rate = 0;
   TrainingResult const next = train(o);
+
   EXPECT_EQ(next.first_step, 6);
   EXPECT_EQ(next.weights[0], first.weights[0]);
 }

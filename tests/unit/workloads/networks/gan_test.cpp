@@ -57,6 +57,7 @@ template <class Pixel>
 Look look_of(size_t count, Pixel const& pixel) {
   Look look;
   auto const images = static_cast<double>(count);
+
   for (size_t p = 0; p < kMnistPixels; ++p) {
     double sum = 0, squares = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -64,6 +65,7 @@ Look look_of(size_t count, Pixel const& pixel) {
       sum += value;
       squares += value * value;
     }
+
     look.mean[p] = sum / images;
     look.variance +=
         (squares / images - look.mean[p] * look.mean[p]) / static_cast<double>(kMnistPixels);
@@ -80,6 +82,7 @@ double distance(Look const& a, Look const& b) {
 TEST_F(Gan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
   if (support::kSanitized)
     GTEST_SKIP() << "a minute of training; the shorter ones run the same code";
+
   constexpr GanWidths kStrong = {16, 64, 64, 128, 256, 128};
   Look const real =
       look_of(data().size(), [](size_t i, size_t p) { return data().image(i)[p] / 127.5 - 1.0; });
@@ -88,6 +91,7 @@ TEST_F(Gan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
       return static_cast<double>(result.samples[i * kMnistPixels + p]);
     });
   };
+
   TrainOptions o = options("host:2", 16, 200);
   o.learning_rate = 0.002;
   GanResult const trained = train(o, kSamples, dense_gan(kStrong));
@@ -95,18 +99,21 @@ TEST_F(Gan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
   Look const drawn = look_after(trained);
   o.steps = 1;
   Look const untrained = look_after(train(o, kSamples, dense_gan(kStrong)));
+
   // Grey levels go from −1 to 1. Mostly black digits have a mean far from 0, where an untrained
   // tanh begins.
   EXPECT_GT(distance(untrained, real), 0.7);
   EXPECT_LT(distance(drawn, real), 0.4);
   EXPECT_GT(drawn.variance, 0.02) << "all images are the same";
   EXPECT_LT(drawn.variance, 2 * real.variance);
+
   auto const& losses = trained.training.losses;
   ASSERT_EQ(losses.size(), 2U);
   EXPECT_EQ(losses[0].name, "discriminator");
   EXPECT_EQ(losses[1].name, "generator");
   EXPECT_NEAR(losses[0].by_step.front(), 2 * std::log(2.0), 0.3);
   EXPECT_NEAR(losses[1].by_step.front(), std::log(2.0), 0.3);
+
   // A discriminator that has won is near 0, and the generator's loss then grows without bounds.
   EXPECT_GT(losses[0].by_step.back(), 0.1);
   EXPECT_LT(losses[1].by_step.back(), 5.0);
@@ -134,9 +141,11 @@ TEST_F(Gan, AccumulatedBatchesEqualOneLargeBatchAndOverlapChangesNothing) {
   TrainOptions parts = options("host:2", 2, 6);
   parts.accumulate = 4;
   GanResult const accumulated = train(parts);
+
   EXPECT_LT(relative_difference(train(options("host:2", 8, 6)).training.weights[0],
                                 accumulated.training.weights[0]),
             1e-3);
+
   parts.overlap = false;
   parts.prefetch = 3;
   parts.bucket_mb = 0;
@@ -179,6 +188,7 @@ TEST_F(Gan, WrongOptionsMissingDataAndUnwritablePicturesAreRefused) {
     auto const result = run_workload("gan", arguments);
     return result ? "" : result.error().message;
   };
+
   EXPECT_THAT(error_of({"--batch", "0"}), HasSubstr("--batch"));
   EXPECT_THAT(error_of({"--no-augment"}), HasSubstr("--no-augment"));
   EXPECT_THAT(error_of({"--data", "/nonexistent"}),
@@ -200,6 +210,7 @@ class ConvGan : public Gan {
 TEST_F(ConvGan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
   if (support::kSanitized)
     GTEST_SKIP() << "a minute of training; the shorter ones run the same code";
+
   Look const real =
       look_of(data().size(), [](size_t i, size_t p) { return data().image(i)[p] / 127.5 - 1.0; });
   TrainOptions o = options("host:2", 16, 120);
@@ -207,6 +218,7 @@ TEST_F(ConvGan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
   GanModel const model = convolutional_gan({16, 8, 16});
   GanResult const trained = Gan::train(o, kSamples, model);
   ASSERT_EQ(trained.samples.size(), kSamples * kMnistPixels);
+
   auto const pixel = [](GanResult const& result) {
     return [&](size_t i, size_t p) {
       return static_cast<double>(result.samples[i * kMnistPixels + p]);
@@ -215,6 +227,7 @@ TEST_F(ConvGan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
   Look const drawn = look_of(kSamples, pixel(trained));
   o.steps = 1;
   GanResult const once = Gan::train(o, kSamples, model);
+
   EXPECT_GT(distance(look_of(kSamples, pixel(once)), real), 0.7);
   EXPECT_LT(distance(drawn, real), 0.4);
   EXPECT_GT(drawn.variance, 0.02) << "all images are the same";
@@ -233,9 +246,11 @@ TEST_F(ConvGan, DevicesWithBatchBEqualOneDeviceWithTheWholeBatch) {
 TEST_F(ConvGan, ResumesWhereItStoppedAndRefusesTheOtherKindsCheckpoint) {
   TemporaryFolder const folder;
   GanResult const whole = train(options("host:2", 4, 4));
+
   TrainOptions o = options("host:2", 4, 2);
   o.checkpoint = folder.file("c");
   train(o);
+
   o = options("host:2", 4, 4);
   o.resume = folder.file("c");
   EXPECT_EQ(train(o).training.weights[0], whole.training.weights[0]);

@@ -106,9 +106,11 @@ TEST_F(Gpt, WeightsDependNeitherOnOverlapNorOnBucketsPrefetchOrLoaderThreads) {
 TEST_F(Gpt, ResumedTrainingEqualsAnUninterruptedOne) {
   TemporaryFolder const folder;
   TrainingResult const whole = train(options("host:2", 4, 9));
+
   TrainOptions first = options("host:2", 4, 4);
   first.checkpoint = folder.file("c");
   train(first);
+
   TrainOptions second = options("host:2", 4, 9);
   second.resume = folder.file("c");
   TrainingResult const resumed = train(second);
@@ -133,9 +135,11 @@ TEST_F(Gpt, EvaluationCountsEachPositionOnceWhateverTheDevices) {
   o.learning_rate = 0;
   o.evaluate = true;
   double const one = train(o).test_accuracy.value();
+
   TrainOptions p = options("host:2", 3, 1);
   p.learning_rate = 0;
   p.evaluate = true;
+
   EXPECT_DOUBLE_EQ(train(p).test_accuracy.value(), one);
   EXPECT_GT(one, 0.0);
   EXPECT_LT(one, 0.3);
@@ -147,12 +151,14 @@ TEST_F(Gpt, LearningRateRisesLinearlyAndFallsToATenthAlongACosine) {
   o.steps = 20;
   GptOptions gpt;
   gpt.warmup_steps = 4;
+
   EXPECT_DOUBLE_EQ(gpt_learning_rate(o, gpt, 0), 0.5);
   EXPECT_DOUBLE_EQ(gpt_learning_rate(o, gpt, 3), 2.0);
   EXPECT_DOUBLE_EQ(gpt_learning_rate(o, gpt, 4), 2.0);
   EXPECT_DOUBLE_EQ(gpt_learning_rate(o, gpt, 12), 1.1);
   EXPECT_DOUBLE_EQ(gpt_learning_rate(o, gpt, 20), 0.2);
   EXPECT_DOUBLE_EQ(gpt_learning_rate(o, gpt, 1000), 0.2);
+
   gpt.decay_steps = 36;
   EXPECT_DOUBLE_EQ(gpt_learning_rate(o, gpt, 20), 1.1);
   gpt.warmup_steps = 0;
@@ -166,6 +172,7 @@ TEST_F(Gpt, GradientsAreReadyInTheOrderOfTheirParameters) {
   ParameterLayout const layout = gpt_parameters(shape);
   EXPECT_EQ(layout.parameters.front().update_name, "head.update.weights");
   EXPECT_EQ(layout.parameters.back().update_name, "tokens.update.weights");
+
   std::vector<float> const weights = initial_weights(layout, 1);
   for (Parameter const& p : layout.parameters) {
     bool const is_scale = p.update_name.ends_with(".scale");
@@ -249,6 +256,7 @@ TEST_F(Zero1, TrainsToTheSameBitsAsReplicatedState) {
         TrainOptions o = options(device, batch, 6);
         o.bucket_mb = bucket_mb;
         TrainingResult const sharded = train(o, gpt);
+
         for (auto const& weights : sharded.weights)
           EXPECT_EQ(weights, sharded.weights[0]) << device << " " << bucket_mb;
         EXPECT_EQ(sharded.weights[0], train(replicated(o), gpt).weights[0])
@@ -263,9 +271,11 @@ TEST_F(Zero1, EachDeviceHoldsItsPartOfTheOptimizersState) {
        {std::pair{"host:2", 2U}, std::pair{"host:3", 3U}, std::pair{"host:4", 4U}}) {
     TrainOptions const o = options(device, 2, 1);
     TrainingResult const sharded = train(o), whole = train(replicated(o));
+
     size_t const state = 2 * whole.weights[0].size() * sizeof(float);
     size_t const saved = whole.memory[0].allocated_bytes - sharded.memory[0].allocated_bytes;
     size_t const expected = state - state / members;
+
     // The arena rounds blocks up, and each bucket's parts are padded to be equal.
     EXPECT_NEAR(static_cast<double>(saved), static_cast<double>(expected), 2048) << device;
     for (MemoryUse const& memory : sharded.memory)
@@ -296,11 +306,13 @@ TEST_F(Zero1, ResumesWithAnotherNumberOfDevicesAndWithoutSharding) {
   TrainOptions first = options("host:2", 6, 4);
   first.checkpoint = folder.file("c");
   train(first, odd());
+
   TrainOptions same = options("host:2", 6, 8);
   TrainingResult const whole = train(same, odd());
   same.resume = folder.file("c");
   EXPECT_EQ(train(same, odd()).weights[0], whole.weights[0]);
   EXPECT_EQ(train(replicated(same), odd()).weights[0], whole.weights[0]);
+
   for (auto const& [device, batch] : {std::pair{"host:3", 4}, std::pair{"host:1", 12}}) {
     TrainOptions other = options(device, batch, 8);
     other.resume = folder.file("c");

@@ -51,6 +51,7 @@ class Environment {
 
 TEST(Launch, IsWhatTheLauncherSays) {
   EXPECT_EQ(launch_from_environment(), std::nullopt);
+
   {
     Environment const mpirun({{"OMPI_COMM_WORLD_RANK", "5"},
                               {"OMPI_COMM_WORLD_SIZE", "8"},
@@ -58,6 +59,7 @@ TEST(Launch, IsWhatTheLauncherSays) {
                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
     EXPECT_EQ(launch_from_environment(), (Launch{5, 8, 1, 4}));
   }
+
   {
     Environment const srun({{"SLURM_PROCID", "3"},
                             {"SLURM_STEP_NUM_TASKS", "6"},
@@ -65,6 +67,7 @@ TEST(Launch, IsWhatTheLauncherSays) {
                             {"SLURM_STEP_TASKS_PER_NODE", "2(x3)"}});
     EXPECT_EQ(launch_from_environment(), (Launch{3, 6, 1, 2}));
   }
+
   {
     Environment const torchrun({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
     EXPECT_EQ(launch_from_environment(), (Launch{1, 2, 0, 1}));
@@ -102,11 +105,12 @@ TEST(Processes, AllFailWhenOneDoesAndSayWhich) {
 TEST(Processes, OneThatSaysNothingIsGivenUpByAllThatWaitForIt) {
   as_processes(2, kShort, [](std::shared_ptr<Processes> const& processes) {
     if (processes->rank() == 1) {
-      // It waits for a message that nobody sends, and so do the others.
+      // It waits for a message that no rank sends, and so do the others.
       float nothing = 0;
       EXPECT_FALSE(processes->receive(0, 0, &nothing, sizeof nothing));
       return;
     }
+
     float nothing = 0;
     EXPECT_FALSE(processes->receive(1, 0, &nothing, sizeof nothing));
     EXPECT_THAT(processes->failure().value_or(""),
@@ -135,6 +139,7 @@ TEST(WatchingProcesses, AllFailWhenOneGivesUpAndSayWhy) {
     processes->watch();
     std::string const why = "out of luck, " + std::string(5'000, 'x');
     if (processes->rank() == 1) processes->give_up(why);
+
     std::string const failure = awaited_failure(*processes);
     if (processes->rank() == 1) {
       EXPECT_EQ(failure, why);
@@ -173,6 +178,7 @@ TEST(Agreement, AllEndBeforeTheSameStep) {
       if (agreement.ends({processes->rank() == 2 && step >= kUnhappy ? 1 : 0, -1, 0})) break;
     }
     ended[processes->rank()] = step;
+
     Agreement::End end;
     if (processes->rank() > 0) {
       end.failure = processes->rank() == 1 ? "later" : "nan";
@@ -199,11 +205,13 @@ TEST(Agreement, ComparesTheWeightsAfterTheLastStep) {
   as_processes(3, kLong, [&](std::shared_ptr<Processes> const& processes) {
     Agreement agreement(*processes);
     EXPECT_FALSE(agreement.ends({}));
+
     Agreement::End end;
     end.checked_step = 4;
     end.checksum = processes->rank() == 2 ? 78 : 77;
     EXPECT_THAT(agreement.conclude(end).failure.value_or(""),
                 AllOf(HasSubstr("ranks 0 and 2"), HasSubstr("step 4")));
+
     end.checksum = 77;
     EXPECT_EQ(agreement.conclude(end).failure, std::nullopt);
   });
@@ -212,6 +220,7 @@ TEST(Agreement, ComparesTheWeightsAfterTheLastStep) {
 TEST(Agreement, WeightsThatDifferedComeBeforeALaterFailure) {
   as_processes(3, kLong, [&](std::shared_ptr<Processes> const& processes) {
     Agreement agreement(*processes);
+
     Agreement::End end;
     end.checked_step = 4;
     end.checksum = processes->rank();
@@ -219,6 +228,7 @@ TEST(Agreement, WeightsThatDifferedComeBeforeALaterFailure) {
       end.failure = "later";
       end.failed_step = 5;
     }
+
     EXPECT_THAT(agreement.conclude(end).failure.value_or(""), HasSubstr("step 4"));
   });
 }
@@ -253,8 +263,10 @@ TEST(MergedResults, HaveAllDevicesAndTheMeanLoss) {
     result.weights_checksums = {rank};
     result.counts.kernels = 100 + rank;
     result.memory = {{1, 2, 3, 4, 5 + rank}};
+
     int64_t correct = 10 + rank;
     merge_results(*processes, result, correct);
+
     EXPECT_THAT(result.step_ns, ElementsAre(ElementsAre(10, 20), ElementsAre(11, 21)));
     EXPECT_EQ(result.losses[0].by_step[0], 1.5);
     EXPECT_TRUE(std::isnan(result.losses[0].by_step[1]));
@@ -309,6 +321,7 @@ TEST_P(ProcessRingOf, EveryCollectiveGivesTheBitsOfOneProcess) {
     std::vector<Array> const start = random_arrays(count);
     auto const run = [&](std::vector<Array>& results, host::Ring& ring, uint32_t member) {
       Array data = start[member], scattered(part), gathered(count), root = start[member];
+
       // The counts of an all-reduce need not be divisible.
       ring.exchange(
           member, {CollectiveOp::kAllReduce, data.data(), data.data(), count > 0 ? count - 1 : 0});
@@ -317,10 +330,12 @@ TEST_P(ProcessRingOf, EveryCollectiveGivesTheBitsOfOneProcess) {
       ring.exchange(member, {CollectiveOp::kAllGather, scattered.data(), gathered.data(), count});
       ring.exchange(member,
                     {CollectiveOp::kBroadcast, root.data(), root.data(), count, members() - 1});
+
       for (Array const& result : {scattered, gathered, root})
         data.insert(data.end(), result.begin(), result.end());
       results[member] = std::move(data);
     };
+
     std::vector<Array> one(members()), several(members());
     in_one([&](host::Ring& ring, uint32_t member) { run(one, ring, member); });
     in_several([&](host::Ring& ring, uint32_t member) { run(several, ring, member); });
@@ -338,6 +353,7 @@ TEST_P(ProcessRingOf, InPlaceReduceScatterAndAllGatherGiveTheBitsOfTheAllReduce)
     ring.exchange(member, {CollectiveOp::kReduceScatter, in_two.data(), own, count});
     ring.exchange(member, {CollectiveOp::kAllGather, own, in_two.data(), count});
     ring.exchange(member, {CollectiveOp::kAllReduce, in_one.data(), in_one.data(), count});
+
     EXPECT_EQ(in_two, in_one);
   });
 }
@@ -351,6 +367,7 @@ TEST_P(ProcessRingOf, MessagesArriveInOrderAndASendWaitsForNoReceive) {
         ring.exchange(member, {CollectiveOp::kSend, data.data(), nullptr, data.size(), to});
       }
     }
+
     for (uint32_t from = 0; from < members(); ++from) {
       for (size_t message = 0; message < kMessages; ++message) {
         Array data(message + 1);
@@ -370,6 +387,7 @@ TEST_P(ProcessRingOf, CollectivesReturnWhenAProcessIsGone) {
       for (int i = 0; i < 3; ++i)
         ring.exchange(member, {CollectiveOp::kAllReduce, data.data(), data.data(), data.size()});
     });
+
     EXPECT_TRUE(here->failure().has_value());
   });
 }

@@ -1,6 +1,7 @@
-// Passes as graphs, on a device whose graphs are lists of what was asked of it: a graphed replica
-// leaves what a plain one leaves, exchanges the same buckets at the same places, asks for nothing
-// but operations while it is captured, and goes on without graphs where there are none.
+// Passes as graphs, on a device whose graphs are lists of the operations that it was given. A
+// graphed replica leaves what a plain one leaves and exchanges the same buckets at the same places.
+// While it is captured it asks for nothing but operations. Without graphs it goes on as a plain
+// one.
 #include "workloads/training/graphed_replica.h"
 
 #include <gmock/gmock.h>
@@ -145,8 +146,31 @@ struct GraphOutcome {
   std::vector<std::vector<float>> after_batch;  ///< y, then gradients, after each batch
   std::vector<std::string> forbidden;
   int captures = 0, replays = 0;
-  std::string said;
+  std::string messages;
 };
+
+/// Trains on all batches. Returns y and the gradients after each of them.
+std::vector<std::vector<float>> train_batches(GraphJob const& job, Device& device, Replica& replica,
+                                              GradientReducer& reducer,
+                                              std::vector<InputBuffers>& inputs, float const* y,
+                                              float const* gradients) {
+  std::vector<std::vector<float>> after_batch;
+  for (int batch = 0; batch < job.batches; ++batch) {
+    InputBuffers& input = inputs[static_cast<size_t>(batch) % job.places];
+    for (size_t i = 0; i < kSmallFloats; ++i)
+      input.inputs.floats()[i] = static_cast<float>(batch * 10) + static_cast<float>(i);
+
+    replica.forward(input);
+    reducer.begin(batch % job.accumulate);
+    replica.backward(input, reducer);
+    reducer.finish();
+    device.synchronize();
+
+    auto& all = after_batch.emplace_back(y, y + kSmallFloats);
+    all.insert(all.end(), gradients, gradients + kSmallParameters * kSmallFloats);
+  }
+  return after_batch;
+}
 
 GraphOutcome train_small(GraphJob const& job, bool graphs) {
   DeviceGroup group = open_devices("host", {}).value();
@@ -157,6 +181,7 @@ GraphOutcome train_small(GraphJob const& job, bool graphs) {
     std::memset(buffer.data(), 0, buffer.bytes());
     return buffer;
   };
+
   GraphOutcome outcome;
   {
     Buffer const y = floats(kSmallFloats), gradients = floats(kSmallParameters * kSmallFloats),
@@ -166,36 +191,27 @@ GraphOutcome train_small(GraphJob const& job, bool graphs) {
                                          {3, 3, 3 * kSmallFloats, kSmallFloats, "b2"}};
     std::vector<InputBuffers> inputs(job.places);
     for (InputBuffers& input : inputs) input.inputs = floats(kSmallFloats);
+
     ListedExchanges scheme(device, buckets, gradients.floats(), job.exchanges);
     GradientReducer reducer(device, &scheme, buckets, gradients.floats(), accumulated.floats(),
                             {job.overlap, job.accumulate});
     SmallReplica plain(device, y.floats(), gradients.floats());
-    char* said = nullptr;
-    size_t said_bytes = 0;
-    std::FILE* const log = open_memstream(&said, &said_bytes);
+
+    char* text = nullptr;
+    size_t text_bytes = 0;
+    std::FILE* const log = open_memstream(&text, &text_bytes);
     {
       GraphedReplica graphed(plain, device, log);
       Replica& replica = graphs ? static_cast<Replica&>(graphed) : plain;
-      for (int batch = 0; batch < job.batches; ++batch) {
-        InputBuffers& input = inputs[static_cast<size_t>(batch) % job.places];
-        for (size_t i = 0; i < kSmallFloats; ++i)
-          input.inputs.floats()[i] = static_cast<float>(batch * 10) + static_cast<float>(i);
-        replica.forward(input);
-        reducer.begin(batch % job.accumulate);
-        replica.backward(input, reducer);
-        reducer.finish();
-        device.synchronize();
-        outcome.after_batch.emplace_back(y.floats(), y.floats() + kSmallFloats);
-        auto& all = outcome.after_batch.back();
-        all.insert(all.end(), gradients.floats(),
-                   gradients.floats() + kSmallParameters * kSmallFloats);
-      }
+      outcome.after_batch =
+          train_batches(job, device, replica, reducer, inputs, y.floats(), gradients.floats());
     }
     std::fclose(log);
-    outcome.said = said;
-    std::free(said);
+    outcome.messages = text;
+    std::free(text);
     outcome.exchanged = scheme.seen;
   }
+
   outcome.forbidden = device.forbidden;
   outcome.captures = device.captures;
   outcome.replays = device.replays;
@@ -209,7 +225,7 @@ void expect_the_same_without_graphs(GraphJob const& job) {
   EXPECT_THAT(graphed.forbidden, IsEmpty());
   EXPECT_EQ(plain.captures, 0);
   EXPECT_THAT(graphed.replays, Gt(0));
-  EXPECT_EQ(graphed.said, "");
+  EXPECT_EQ(graphed.messages, "");
 }
 
 TEST(GraphedReplica, LeavesWhatAPlainOneLeaves) {
@@ -241,9 +257,9 @@ TEST(GraphedReplica, GoesOnWithoutGraphsAndSaysOnceWhyWhereThereAreNone) {
   EXPECT_EQ(plain.exchanged, refused.exchanged);
   EXPECT_EQ(refused.replays, 0);
   EXPECT_EQ(refused.captures, 1);
-  EXPECT_THAT(refused.said,
+  EXPECT_THAT(refused.messages,
               AllOf(HasSubstr("host:0"), HasSubstr("graph.forward"), HasSubstr("no luck today")));
-  EXPECT_EQ(std::count(refused.said.begin(), refused.said.end(), '\n'), 1);
+  EXPECT_EQ(std::count(refused.messages.begin(), refused.messages.end(), '\n'), 1);
 }
 
 TEST(GraphedReplica, HasGraphsForAsManyPlacesAsItMay) {

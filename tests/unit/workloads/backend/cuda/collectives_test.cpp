@@ -60,6 +60,7 @@ TEST_P(CollectivesOf, ReduceScatterGivesEachItsPartOfTheMean) {
     on_all([&](uint32_t rank) {
       ring_.reduce_scatter_mean(rank, send[rank].data(), receive[rank].data(), part * members());
     });
+
     for (uint32_t rank = 0; rank < members(); ++rank) {
       for (size_t i = 0; i < part; ++i) {
         ASSERT_NEAR(static_cast<double>(receive[rank][i]), mean_at(send, rank * part + i), 1e-6)
@@ -78,6 +79,7 @@ TEST_P(CollectivesOf, AllGatherGivesAllPartsToAll) {
     on_all([&](uint32_t rank) {
       ring_.all_gather(rank, send[rank].data(), receive[rank].data(), part * members());
     });
+
     EXPECT_THAT(receive, ::testing::Each(expected)) << part;
   }
 }
@@ -93,6 +95,7 @@ TEST_P(CollectivesOf, ReduceScatterAndAllGatherInPlaceGiveTheBitsOfTheAllReduce)
       ring_.all_gather(rank, data + rank * part, data, count);
       ring_.all_reduce_mean(rank, in_one[rank].data(), count);
     });
+
     EXPECT_EQ(in_two, in_one) << part;
     EXPECT_THAT(in_two, ::testing::Each(in_two.front()));
   }
@@ -106,6 +109,7 @@ TEST_P(CollectivesOf, BroadcastGivesTheRootsArrayToAll) {
       on_all([&](uint32_t rank) {
         ring_.broadcast(rank, root, arrays[rank].data(), arrays[rank].data(), count);
       });
+
       EXPECT_THAT(arrays, ::testing::Each(expected)) << root << " " << count;
     }
   }
@@ -114,13 +118,14 @@ TEST_P(CollectivesOf, BroadcastGivesTheRootsArrayToAll) {
 TEST_P(CollectivesOf, MessagesArriveInOrderAndASendWaitsForNoReceive) {
   constexpr size_t kMessages = 20;
   on_all([&](uint32_t rank) {
-    // All send everything to everybody, themselves included, before anybody receives.
+    // All send everything to all, themselves included, before any of them receives.
     for (size_t message = 0; message < kMessages; ++message) {
       for (uint32_t to = 0; to < members(); ++to) {
         Array const data = random_array(message * 100 + 1, message, rank * members() + to);
         ring_.send(rank, to, data.data(), data.size());
       }
     }
+
     for (uint32_t from = 0; from < members(); ++from) {
       for (size_t message = 0; message < kMessages; ++message) {
         Array data(message * 100 + 1);
@@ -140,6 +145,7 @@ TEST_P(CollectivesOf, MessagesToAWaitingReceiverArriveToo) {
       token += 1;
       ring_.send(rank, (rank + 1) % members(), &token, 1);
     }
+
     if (rank == 0) {
       ring_.receive(0, members() - 1, &token, 1);
       EXPECT_EQ(token, 100.0F * static_cast<float>(members()));
@@ -151,10 +157,12 @@ TEST_P(CollectivesOf, ManyMixedOnesInARowOnDevicesGiveWhatEachAloneGives) {
   constexpr size_t kPart = 777;
   auto group = open_devices("host:" + std::to_string(members()), {});
   ASSERT_TRUE(group.has_value()) << group.error().message;
+
   size_t const count = kPart * members();
   std::vector<Array> const start = random_arrays(count);
   std::vector<Array> reduced = start;
   on_all([&](uint32_t rank) { ring_.all_reduce_mean(rank, reduced[rank].data(), count); });
+
   on_all([&](uint32_t rank) {
     Device& device = *group->devices[rank];
     uint32_t const next = (rank + 1) % members();
@@ -165,6 +173,7 @@ TEST_P(CollectivesOf, ManyMixedOnesInARowOnDevicesGiveWhatEachAloneGives) {
       auto const run = [&](Collective const& what) {
         device.collective("test", *group->communicator, what);
       };
+
       run({CollectiveOp::kReduceScatter, data.data(), data.data() + rank * kPart, count});
       run({CollectiveOp::kSend, data.data() + rank * kPart, nullptr, kPart, next});
       run({CollectiveOp::kAllGather, data.data() + rank * kPart, data.data(), count});
@@ -173,12 +182,14 @@ TEST_P(CollectivesOf, ManyMixedOnesInARowOnDevicesGiveWhatEachAloneGives) {
       run({CollectiveOp::kAllReduce, data.data(), data.data(),
            count});  // of equal arrays: changes nothing but rounding
       device.synchronize();
+
       EXPECT_EQ(other, Array(reduced[0].begin() + static_cast<ptrdiff_t>(previous * kPart),
                              reduced[0].begin() + static_cast<ptrdiff_t>((previous + 1) * kPart)));
       EXPECT_EQ(root, Array(reduced[0].begin(), reduced[0].begin() + kPart));
       for (size_t i = 0; i < count; ++i) ASSERT_NEAR(data[i], reduced[0][i], 1e-6F);
     }
   });
+
   for (auto const& device : group->devices) {
     EXPECT_EQ(device->counts().collectives, 25U * 6);
     EXPECT_EQ(device->counts().collective_bytes, 25U * (3 * count + 3 * kPart) * sizeof(float));

@@ -75,6 +75,7 @@ class HostDeviceTest : public ::testing::Test {
       at[i] = here - kStep;
       double const below = loss(at);
       at[i] = here;
+
       double const expected = (above - below) / (2 * kStep);
       ASSERT_NEAR(gradient[i], expected, kTolerance * (1.0 + std::fabs(expected)))
           << what << " at " << i;

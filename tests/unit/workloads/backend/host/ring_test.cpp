@@ -44,6 +44,7 @@ TEST_P(RingOf, MembersAgreesWithThePlainMeanAndIsBitIdenticalOnAll) {
     Arrays const before = random_arrays(members, count, count);
     Arrays after = before;
     all_reduce(ring, after);
+
     for (size_t i = 0; i < count; ++i) {
       double mean = 0;
       for (auto const& array : before) mean += static_cast<double>(array[i]) / members;
@@ -69,6 +70,7 @@ TEST_P(RingOf, MembersCanRunManyCollectivesOneAfterTheOther) {
       }
     });
   }
+
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -81,6 +83,7 @@ TEST(AllReduceOfDevices, RunsBehindTheComputeThatItWaitsForAndBeforeTheComputeTh
   std::vector<std::vector<float>> results(2, std::vector<float>(kCount));
   std::vector<float> const zeros(kCount, 0.0F);
   std::vector<float> const ones(kCount, 1.0F);
+
   for (auto& device : group.devices) {
     data.push_back(
         device->allocate(kCount * sizeof(float), MemoryPurpose::kGradients, "data").value());
@@ -92,6 +95,7 @@ TEST(AllReduceOfDevices, RunsBehindTheComputeThatItWaitsForAndBeforeTheComputeTh
                 elementwise::SgdUpdate{buffer.floats(), ones.data(),
                                        -static_cast<float>(device->index() + 1), 0.0F},
                 kCount);
+
     device->wait(StreamKind::kCommunication, device->record(StreamKind::kCompute));
     device->collective("mean", *group.communicator,
                        {CollectiveOp::kAllReduce, buffer.floats(), buffer.floats(), kCount});
@@ -99,6 +103,7 @@ TEST(AllReduceOfDevices, RunsBehindTheComputeThatItWaitsForAndBeforeTheComputeTh
     device->copy(StreamKind::kCopy, "result", results[device->index()].data(), buffer.data(),
                  buffer.bytes(), CopyDirection::kDeviceToHost);
   }
+
   for (auto& device : group.devices) device->synchronize(device->record(StreamKind::kCopy));
   for (auto const& result : results) EXPECT_EQ(result, std::vector<float>(kCount, 1.5F));
 }

@@ -42,11 +42,13 @@ TEST(Stream, AnEventHoldsTheOtherStreamUntilItIsReached) {
   std::vector<int> order;
   HostStream compute(0, "host:0", StreamKind::kCompute, 1);
   HostStream copy(0, "host:0", StreamKind::kCopy, 1);
+
   compute.push([&] { open.get_future().wait(); });
   compute.push([&] { order.push_back(1); });
   copy.wait(compute.record());
   copy.push([&] { order.push_back(2); });
   auto const end = copy.record();
+
   open.set_value();
   end->wait();
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
@@ -68,6 +70,7 @@ TEST(Device, ExecutesExactlyWhatWasLaunched) {
   Device& device = *group.devices.front();
   Buffer const buffer = device.allocate(64, MemoryPurpose::kOther, "test").value();
   std::vector<float> host(16, 1.0F);
+
   device.copy(StreamKind::kCopy, "in", buffer.data(), host.data(), 64,
               CopyDirection::kHostToDevice);
   device.wait(StreamKind::kCompute, device.record(StreamKind::kCopy));
@@ -75,6 +78,7 @@ TEST(Device, ExecutesExactlyWhatWasLaunched) {
   device.copy(StreamKind::kCompute, "out", host.data(), buffer.data(), 64,
               CopyDirection::kDeviceToHost);
   device.synchronize();
+
   OpCounts const counts = device.counts();
   EXPECT_EQ(counts.launches, 3U);
   EXPECT_EQ(counts.kernels, 1U);
@@ -106,6 +110,7 @@ TEST(Devices, DivideTheCoresAndHaveAllOrAnyWhereThatIsImpossible) {
   auto const count = static_cast<uint32_t>(all.size());
   EXPECT_THAT(cores_of_device(0, 1), ::testing::IsEmpty());
   EXPECT_THAT(cores_of_device(0, count + 1), ::testing::IsEmpty());
+
   for (uint32_t devices = 2; devices <= count; ++devices) {
     std::vector<int> shared;
     for (uint32_t i = 0; i < devices; ++i) {

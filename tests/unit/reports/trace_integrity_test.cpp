@@ -1,5 +1,5 @@
-// Which conclusions faults weaken: each fault is told with its share, and nothing of a recording
-// that has none.
+// Which conclusions faults weaken: each fault is reported with its share, and nothing about a
+// recording that has none.
 #include "reports/words/trace_integrity.h"
 
 #include <gmock/gmock.h>

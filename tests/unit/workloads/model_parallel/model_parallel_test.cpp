@@ -48,12 +48,14 @@ TEST(SplitCut, TheLargestStageIsAsSmallAsAnyCutAllows) {
     return std::accumulate(costs.begin() + static_cast<ptrdiff_t>(first),
                            costs.begin() + static_cast<ptrdiff_t>(last), 0.0);
   };
+
   double best = 1e9;
   for (size_t a = 1; a < costs.size(); ++a) {
     for (size_t b = a + 1; b < costs.size(); ++b) {
       best = std::min(best, std::max({cost_of(0, a), cost_of(a, b), cost_of(b, costs.size())}));
     }
   }
+
   EXPECT_EQ(std::max({cost_of(cut[0], cut[1]), cost_of(cut[1], cut[2]), cost_of(cut[2], cut[3])}),
             best);
 }
@@ -90,6 +92,7 @@ TEST(SplitSchedule, EveryMicroBatchGoesForwardThenBackwardAndNoMoreAreHeldThanSa
             ASSERT_LE(backward, forward);
             held = std::max(held, forward - backward);
           }
+
           EXPECT_EQ(forward, micro_batches);
           EXPECT_EQ(backward, micro_batches);
           EXPECT_EQ(held, held_micro_batches(schedule, stage, stages, micro_batches));
@@ -122,6 +125,7 @@ class Split : public ::testing::Test {
     o.device = device;
     o.schedule = schedule;
     o.micro_batches = micro_batches;
+
     o.batch = 24;
     o.steps = 5;
     o.log_every = 0;
@@ -138,6 +142,7 @@ class Split : public ::testing::Test {
 TEST_F(Split, StagesAndMicroBatchesGiveTheWeightsOfTheWholeNetwork) {
   for (LayeredNetwork const& network : {mlp(), cnn()}) {
     SplitResult const whole = train(options("host:1", "gpipe", 1), network);
+
     for (auto const& [device, micro_batches] :
          {std::pair{"host:1", 4}, std::pair{"host:2", 1}, std::pair{"host:2", 4},
           std::pair{"host:3", 6}, std::pair{"host:4", 2}}) {
@@ -165,9 +170,11 @@ TEST_F(Split, EveryWeightIsTrained) {
   SplitOptions o = options("host:3", "1f1b", 2);
   o.steps = 1;
   SplitResult const once = train(o, mlp());
+
   o.learning_rate = 0.5;
   SplitResult const faster = train(o, mlp());
   ASSERT_EQ(once.weights.size(), faster.weights.size());
+
   size_t same = 0;
   for (size_t i = 0; i < once.weights.size(); ++i)
     same += once.weights[i] == faster.weights[i] ? 1 : 0;
@@ -204,12 +211,14 @@ TEST_F(Split, BadOptionsAreErrorsThatSayWhatToDo) {
     auto const result = train_split(o, mlp(), data(), nullptr);
     return result ? std::string("none") : result.error().message;
   };
+
   EXPECT_THAT(error_of(options("host:5", "gpipe", 1)),
               AllOf(HasSubstr("5 stages"), HasSubstr("4 layers")));
   EXPECT_THAT(error_of(options("host:2", "gpipe", 7)),
               AllOf(HasSubstr("--batch 24"), HasSubstr("7")));
   EXPECT_THAT(error_of(options("host:2", "zigzag", 1)),
               AllOf(HasSubstr("zigzag"), HasSubstr("1f1b")));
+
   SplitOptions small = options("host:1", "gpipe", 1);
   small.batch = 4'800;
   small.memory_limit_mib = 4;
@@ -233,8 +242,10 @@ TEST_F(Split, AStepThatFailsLeavesTheCheckpointBeforeIt) {
   o.learning_rate = 1e6;
   o.checkpoint = folder.file("checkpoint");
   o.checkpoint_every = 1;
+
   SplitResult const result = train(o, mlp());
   ASSERT_TRUE(result.failure);
+
   ParameterLayout const layout = lay_out(mlp().layers, mlp().name);
   auto const kept = load_checkpoint(o.checkpoint, layout.model, layout.floats);
   ASSERT_TRUE(kept) << kept.error().message;
@@ -259,9 +270,11 @@ TEST_F(Split, ResumedTrainingEqualsAnUninterruptedOneOnOtherStagesToo) {
   for (LayeredNetwork const& network : {mlp(), cnn()}) {
     SplitOptions o = options("host:2", "1f1b", 4);
     SplitResult const whole = train(o, network);
+
     o.steps = 3;
     o.checkpoint = folder.file("c");
     train(o, network);
+
     o.checkpoint.clear();
     o.resume = folder.file("c");
     o.steps = 5;
@@ -269,6 +282,7 @@ TEST_F(Split, ResumedTrainingEqualsAnUninterruptedOneOnOtherStagesToo) {
     EXPECT_EQ(resumed.first_step, 3);
     EXPECT_EQ(resumed.loss.size(), 2U);
     EXPECT_EQ(resumed.weights, whole.weights) << network.name;
+
     o.device = "host:3";
     o.schedule = "gpipe";
     EXPECT_EQ(train(o, network).weights, whole.weights) << network.name;
@@ -284,23 +298,27 @@ TEST_F(Split, PeriodicCheckpointIsTheStateAfterItsStep) {
   o.steps = 3;
   o.checkpoint = folder.file("at the end");
   train(o, mlp());
+
   o.steps = 5;
   o.checkpoint = folder.file("every");
   o.checkpoint_every = 3;
   o.pathologies.clear();
   train(o, mlp());
+
   // Overwritten by that of the end: a training from it has nothing to do.
   o.resume = folder.file("every");
   o.checkpoint.clear();
   o.checkpoint_every = 0;
   EXPECT_THAT(train_split(o, mlp(), data(), nullptr).error().message,
               HasSubstr("already at step 5"));
+
   o.resume = folder.file("at the end");
   o.batch = 12;
   EXPECT_THAT(train_split(o, mlp(), data(), nullptr).error().message,
               HasSubstr("24 images a step"));
   o.batch = 24;
   EXPECT_THAT(train_split(o, cnn(), data(), nullptr).error().message, HasSubstr("mlp-3x24"));
+
   o.resume.clear();
   o.checkpoint = "/nonexistent/c";
   EXPECT_THAT(train(o, mlp()).failure.value_or(""), HasSubstr("/nonexistent"));
@@ -314,6 +332,7 @@ TEST_F(Split, EvaluationCountsEachTestImageOnceWhateverTheStages) {
     o.steps = 2;
     double const one = train(o, network).test_accuracy.value();
     EXPECT_NEAR(one * 50, std::round(one * 50), 1e-9);
+
     for (auto const& [device, schedule, tensor] :
          {std::tuple{"host:2", "gpipe", false}, std::tuple{"host:3", "1f1b", false},
           std::tuple{"host:2", "gpipe", true}}) {
@@ -341,6 +360,7 @@ class SplitTensor : public Split {
 TEST_F(SplitTensor, TrainsToTheWeightsOfTheWholeNetwork) {
   for (LayeredNetwork const& network : {mlp(), cnn()}) {
     SplitResult const whole = train(Split::options("host:1", "gpipe", 1), network);
+
     for (auto const& [device, micro_batches] :
          {std::pair{"host:1", 1}, std::pair{"host:2", 1}, std::pair{"host:2", 4},
           std::pair{"host:3", 2}, std::pair{"host:4", 1}}) {
@@ -356,11 +376,13 @@ TEST_F(SplitTensor, PairsOfFullyConnectedLayersAreCutFirstByOutputsThenByInputs)
   using Cuts = LayerDescription::Cut;
   EXPECT_THAT(train(options("host:2", 1), mlp()).layer_cuts,
               ::testing::ElementsAre(Cuts::kOutputs, Cuts::kInputs, Cuts::kOutputs, Cuts::kInputs));
+
   SplitResult const result = train(options("host:2", 1), cnn());
   EXPECT_THAT(std::vector(result.layer_cuts.end() - 3, result.layer_cuts.end()),
               ::testing::ElementsAre(Cuts::kOutputs, Cuts::kInputs, Cuts::kNone));
   EXPECT_THAT(std::vector(result.layer_cuts.begin(), result.layer_cuts.end() - 3),
               Each(Cuts::kNone));
+
   SplitResult const whole = train(options("host:1", 1), mlp());
   EXPECT_THAT(whole.layer_cuts, Each(Cuts::kNone));
 }
@@ -380,11 +402,14 @@ TEST_F(SplitTensor, BadOptionsAreErrorsThatSayWhatToDo) {
     auto const result = train_split(o, mlp(), data(), nullptr);
     return result ? std::string("none") : result.error().message;
   };
+
   EXPECT_THAT(error_of(options("host:5", 1)),
               AllOf(HasSubstr("fc1"), HasSubstr("24 outputs"), HasSubstr("5 devices")));
+
   SplitOptions o = options("host:2", 1);
   o.pathologies.push_back(parse_fault_injection("imbalanced-split=2").value());
   EXPECT_THAT(error_of(o), AllOf(HasSubstr("imbalanced-split"), HasSubstr("--tensor")));
+
   EXPECT_THAT(error_of(options("host:2", 7)), AllOf(HasSubstr("--batch 24"), HasSubstr("7")));
   SplitOptions every = options("host:2", 1);
   every.checkpoint_every = 2;
