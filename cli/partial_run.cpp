@@ -152,7 +152,7 @@ std::vector<std::string> PartialRun::take_ranks_of_names(std::vector<int32_t>& r
   if (named.ranks.empty()) return {};
 
   ranks = std::move(named.ranks);
-  if (named.is_told) return {};
+  if (named.is_known) return {};
   return import::notes_of_named_ranks(paths, ranks);
 }
 

@@ -19,7 +19,7 @@ enum class IdleCause : uint8_t {
   kDependency,
   kPeer,
   kGraph,
-  kLaunchStarved,
+  kLaunchBound,
   kLaunchLatency,
   kUnexplained
 };

@@ -19,7 +19,7 @@ char const* to_string(IdleCause cause) {
       return "peer";
     case IdleCause::kGraph:
       return "graph";
-    case IdleCause::kLaunchStarved:
+    case IdleCause::kLaunchBound:
       return "launch_starved";
     case IdleCause::kLaunchLatency:
       return "launch_latency";

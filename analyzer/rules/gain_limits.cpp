@@ -58,8 +58,7 @@ double busy_share(MeasuredDevice const& device) {
 int64_t silent_host_ns(Analysis const& analysis) {
   int64_t late = 0;
   for (DeviceStats const& device : analysis.devices)
-    late =
-        std::max(late, device.time.idle_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)]);
+    late = std::max(late, device.time.idle_by_cause[static_cast<size_t>(IdleCause::kLaunchBound)]);
   return std::min(analysis.critical_path->bare_host_ns, late);
 }
 

@@ -96,7 +96,7 @@ LostPart lost_part(IdleCause cause) {
     case IdleCause::kAllocation:
     case IdleCause::kSync:
     case IdleCause::kInput:
-    case IdleCause::kLaunchStarved:
+    case IdleCause::kLaunchBound:
     case IdleCause::kLaunchLatency:
       return LostPart::kHost;
     case IdleCause::kPeer:

@@ -46,7 +46,7 @@ constexpr std::array<PaintInfo, kPaintCount> kPaints = {{
     of_cause(analyzer::IdleCause::kDependency),
     of_cause(analyzer::IdleCause::kPeer),
     of_cause(analyzer::IdleCause::kGraph),
-    of_cause(analyzer::IdleCause::kLaunchStarved),
+    of_cause(analyzer::IdleCause::kLaunchBound),
     of_cause(analyzer::IdleCause::kLaunchLatency),
     of_cause(analyzer::IdleCause::kUnexplained),
 }};
@@ -146,7 +146,7 @@ Paint paint_of(analyzer::IdleCause cause) {
       return Paint::kPeer;
     case kGraph:
       return Paint::kGraph;
-    case kLaunchStarved:
+    case kLaunchBound:
       return Paint::kLaunchBound;
     case kLaunchLatency:
       return Paint::kLaunchLatency;

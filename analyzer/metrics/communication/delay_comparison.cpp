@@ -20,7 +20,7 @@ constexpr size_t kMostGaps = 4096;
 bool has_host(IdleCause cause) {
   return cause == IdleCause::kProfiler || cause == IdleCause::kAllocation ||
          cause == IdleCause::kSync || cause == IdleCause::kInput ||
-         cause == IdleCause::kLaunchStarved;
+         cause == IdleCause::kLaunchBound;
 }
 
 /// Walks forward through the sets of a device and sums what it has done until an instant.

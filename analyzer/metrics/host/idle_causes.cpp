@@ -89,7 +89,7 @@ class GapExplainer {
     else if (next_op.valid())
       take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), gap);
     take_device_causes({launched_, gap.end});
-    if (launch_.valid()) take_all(IdleCause::kLaunchStarved, {gap.begin, launched_});
+    if (launch_.valid()) take_all(IdleCause::kLaunchBound, {gap.begin, launched_});
 
     // Mostly nothing explains any of it: the op was launched long before, and starts a moment after
     // the last.
@@ -284,7 +284,7 @@ class GapExplainer {
     if (!launch_.valid()) return;
     if (piece.cause == IdleCause::kSync) lead_.pass_sync(piece.when);
     if (piece.cause == IdleCause::kInput) lead_.pass_input();
-    if (piece.cause == IdleCause::kLaunchStarved) mark_way_from_sync();
+    if (piece.cause == IdleCause::kLaunchBound) mark_way_from_sync();
   }
 
   /// Marks what the syncs cost of the late launch that was emitted last.

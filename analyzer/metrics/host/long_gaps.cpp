@@ -14,7 +14,7 @@ constexpr int64_t kLeastPart = 10;
 std::vector<IdleGap> longest_late_launches(std::vector<IdleGap> const& gaps) {
   std::vector<IdleGap> found;
   for (IdleGap const& gap : gaps)
-    if (gap.cause == IdleCause::kLaunchStarved && gap.host_row.valid() &&
+    if (gap.cause == IdleCause::kLaunchBound && gap.host_row.valid() &&
         gap.when.length() >= kLongGapNs)
       found.push_back(gap);
   if (found.size() <= kMostLongGaps) return found;

@@ -152,7 +152,7 @@ StragglerCause cause_of_late(WaitStats const& waits) {
     case IdleCause::kProfiler:
     case IdleCause::kAllocation:
     case IdleCause::kSync:
-    case IdleCause::kLaunchStarved:
+    case IdleCause::kLaunchBound:
     case IdleCause::kLaunchLatency:
       return kByHost;
     case IdleCause::kPeer:

@@ -11,7 +11,7 @@ void find_blocking_sync(RuleInput const& input, std::vector<Finding>& findings) 
     return device.gaps.cause(place) == IdleCause::kSync || is_way_from_sync(device, place);
   };
   auto finding = find_idle_cost("blocking-sync", input, kWarningShare,
-                                {IdleCause::kSync, IdleCause::kLaunchStarved}, counts);
+                                {IdleCause::kSync, IdleCause::kLaunchBound}, counts);
   if (finding) findings.push_back(std::move(*finding));
 }
 

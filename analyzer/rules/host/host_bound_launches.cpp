@@ -109,12 +109,11 @@ void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& find
     std::vector<bool> const& is_launch_cost =
         launch_cost[static_cast<size_t>(&device - input.measured.data())];
     if (!is_launch_cost.empty() && is_launch_cost[place]) return false;
-    return device.gaps.cause(place) == IdleCause::kLaunchStarved &&
-           !is_way_from_sync(device, place);
+    return device.gaps.cause(place) == IdleCause::kLaunchBound && !is_way_from_sync(device, place);
   };
 
   auto finding = find_idle_cost("host-bound-launches", input, kWarningShare,
-                                {IdleCause::kLaunchStarved}, counts);
+                                {IdleCause::kLaunchBound}, counts);
   if (!finding) return;
 
   name_long_work(input, counts, *finding);

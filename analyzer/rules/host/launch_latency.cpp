@@ -15,7 +15,7 @@ DeviceStats const& device_facts(RuleInput const& input, MeasuredDevice const& de
 }
 
 bool is_launching(IdleCause cause) {
-  return cause == IdleCause::kLaunchStarved || cause == IdleCause::kLaunchLatency;
+  return cause == IdleCause::kLaunchBound || cause == IdleCause::kLaunchLatency;
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ void find_launch_latency(RuleInput const& input, std::vector<Finding>& findings)
   };
 
   auto finding = find_idle_cost("launch-latency", input, kWarningShare,
-                                {IdleCause::kLaunchStarved, IdleCause::kLaunchLatency}, counts);
+                                {IdleCause::kLaunchBound, IdleCause::kLaunchLatency}, counts);
   if (!finding) return;
 
   for (DeviceStats const& device : input.facts.devices) {

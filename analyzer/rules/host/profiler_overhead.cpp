@@ -51,7 +51,7 @@ std::string options_of(model::TraceInfo const& info) {
 }
 
 double host_share(MeasuredDevice const& device) {
-  auto const idle = static_cast<double>(device.idle_of(IdleCause::kLaunchStarved));
+  auto const idle = static_cast<double>(device.idle_of(IdleCause::kLaunchBound));
   return device.total_ns > 0 ? idle / static_cast<double>(device.total_ns) : 0;
 }
 

@@ -90,9 +90,8 @@ void add_work(analyzer::Analysis& analysis, DeviceRef ref, std::string const& na
 
   analysis.phases.push_back({ref, name + " phase", 1, 10, 100 * kMs, 640, 80 * kMs, 60 * kMs,
                              10 * kMs, 8 * kMs, 9 * kMs});
-  analysis.host_ops.push_back(
-      {ref, IdleCause::kLaunchStarved, name + " host op", 1, 100, 50 * kMs});
-  analysis.waits.push_back({ref, analyzer::WaitCause::kIdle, IdleCause::kLaunchStarved,
+  analysis.host_ops.push_back({ref, IdleCause::kLaunchBound, name + " host op", 1, 100, 50 * kMs});
+  analysis.waits.push_back({ref, analyzer::WaitCause::kIdle, IdleCause::kLaunchBound,
                             name + " late op", 90 * kMs, 70 * kMs, 12});
 }
 
@@ -126,7 +125,7 @@ void add_all_facts(analyzer::Analysis& analysis, std::string const& name) {
     add_health(device);
     add_memory(device.memory, name);
     add_launches(device.launch);
-    device.time.unhidden_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)] =
+    device.time.unhidden_by_cause[static_cast<size_t>(IdleCause::kLaunchBound)] =
         device.time.exposed_comm_ns / 2;
     device.time.unhidden_comm_ns = device.time.exposed_comm_ns / 2;
     device.slow.simt_matrix_ns = 5 * kMs;

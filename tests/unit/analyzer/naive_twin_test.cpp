@@ -108,7 +108,7 @@ struct Naive {
       return IdleCause::kDependency;
     if (launched && is_in_stream_wait(trace.columns().track[*next].value, false, ns))
       return IdleCause::kPeer;
-    if (!launched) return IdleCause::kLaunchStarved;
+    if (!launched) return IdleCause::kLaunchBound;
     return call ? IdleCause::kLaunchLatency : IdleCause::kUnexplained;
   }
 };
@@ -356,7 +356,7 @@ TEST(NaiveTwin, TheHostOpOfAGapIsTheOneThatRanInnermostForLongest) {
     for (auto const& [row, length] : innermost) longest = std::max(longest, length);
 
     ASSERT_EQ(analysis.gaps.size(), 1U);
-    ASSERT_EQ(analysis.gaps[0].cause, IdleCause::kLaunchStarved);
+    ASSERT_EQ(analysis.gaps[0].cause, IdleCause::kLaunchBound);
     ASSERT_TRUE(analysis.gaps[0].host_row.valid());
 
     // If no op was innermost for half of the time, it is the innermost one that was open for more

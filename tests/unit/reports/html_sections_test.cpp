@@ -266,7 +266,7 @@ TEST(Sections, stay_small_for_a_job_of_512_devices) {
       analysis.ops.push_back({device.ref, analyzer::OpStats::Level::kOp,
                               analyzer::OpStats::What::kRange, name, 1, 1000, 0.1});
       analysis.phases.push_back({device.ref, name, 1, 1, 1, 1, 1, 1, 1, 1, 1});
-      analysis.host_ops.push_back({device.ref, analyzer::IdleCause::kLaunchStarved, name, 1, 1, 1});
+      analysis.host_ops.push_back({device.ref, analyzer::IdleCause::kLaunchBound, name, 1, 1, 1});
       analysis.waits.push_back({device.ref, analyzer::WaitCause::kCompute, {}, name, 1, 1, 1});
       analysis.critical_path->places.push_back({0, d, analysis.critical_path->places[1].by_class});
     }

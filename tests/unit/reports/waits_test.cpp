@@ -42,7 +42,7 @@ TEST(WaitsText, names_who_makes_the_others_wait) {
 TEST(WaitsText, a_host_op_cannot_send_escape_codes) {
   Sample sample = waiting_sample();
   sample.analysis.waits.at(0).cause = analyzer::WaitCause::kIdle;
-  sample.analysis.waits.at(0).idle = analyzer::IdleCause::kLaunchStarved;
+  sample.analysis.waits.at(0).idle = analyzer::IdleCause::kLaunchBound;
   sample.analysis.waits.at(0).host_op = "gc\x1b[31m";
   sample.analysis.findings.clear();
   std::string const text = analysis_text(sample.run, sample.analysis);

@@ -360,8 +360,8 @@ NamedRanks ranks_of_names(std::span<std::string const> paths, int32_t world_size
     if (number_of.try_emplace(without_windows(name), unique.size()).second) unique.push_back(name);
 
   NamedRanks const of_unique = RanksOfNames(unique, world_size).find();
-  if (of_unique.ranks.empty() || (unique.size() == 1 && !of_unique.is_told)) return {};
-  NamedRanks found{{}, of_unique.is_told};
+  if (of_unique.ranks.empty() || (unique.size() == 1 && !of_unique.is_known)) return {};
+  NamedRanks found{{}, of_unique.is_known};
   for (std::string const& name : names)
     found.ranks.push_back(of_unique.ranks[number_of.at(without_windows(name))]);
   return found;

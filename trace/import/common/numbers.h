@@ -35,7 +35,7 @@ std::string name_without_extensions(std::string_view path);
 
 struct NamedRanks {
   std::vector<int32_t> ranks;  ///< one a path; empty: the names do not tell
-  bool is_told = false;        ///< by the word before the number; else it is a guess
+  bool is_known = false;       ///< by the word before the number; else it is a guess
 };
 /// Ranks of files of one run, by what differs in their paths: the number behind "rank", places in a
 /// parallel job, node and GPU, or the only number that differs. Files whose names differ in steps

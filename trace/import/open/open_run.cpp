@@ -85,7 +85,7 @@ void take_ranks_of_names(RunSources& run, std::vector<RankSource*>& unnumbered) 
   NamedRanks const named = ranks_of_names(paths, world_size);
   if (named.ranks.empty()) return;
   for (size_t i = 0; i < named.ranks.size(); ++i) unnumbered[i]->source.assume_rank(named.ranks[i]);
-  if (!named.is_told)
+  if (!named.is_known)
     for (std::string& note : notes_of_named_ranks(paths, named.ranks))
       run.notes.push_back(std::move(note));
   unnumbered.clear();

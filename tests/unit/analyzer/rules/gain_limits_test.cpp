@@ -118,7 +118,7 @@ struct Limited {
     device.total_ns = 1000;
     device.compute_ns = compute;
     device.comm_ns = device.exposed_comm_ns = cost;
-    device.idle[static_cast<size_t>(IdleCause::kLaunchStarved)] = 1000 - compute - cost;
+    device.idle[static_cast<size_t>(IdleCause::kLaunchBound)] = 1000 - compute - cost;
     finding = make_cost_finding(rule, device, static_cast<double>(cost));
   }
   Finding limit() {
@@ -173,8 +173,8 @@ std::vector<Finding> ordered_by_bottleneck(int64_t of_host, int64_t of_device, i
   analysis.critical_path->by_class[static_cast<size_t>(PathClass::kHost)] = of_host;
   analysis.critical_path->by_class[static_cast<size_t>(PathClass::kCompute)] = of_device;
   analysis.critical_path->bare_host_ns = bare;
-  analysis.devices.emplace_back()
-      .time.idle_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)] = late;
+  analysis.devices.emplace_back().time.idle_by_cause[static_cast<size_t>(IdleCause::kLaunchBound)] =
+      late;
 
   put_bottleneck_first(analysis);
   return analysis.findings;

@@ -111,7 +111,7 @@ TEST(Rules, AboutIdleCausesSpeakFromTheirThresholdOn) {
 
   for (Case const& c :
        {Case{"input-bound", IdleCause::kInput, 5}, Case{"blocking-sync", IdleCause::kSync, 5},
-        Case{"host-bound-launches", IdleCause::kLaunchStarved, 5},
+        Case{"host-bound-launches", IdleCause::kLaunchBound, 5},
         Case{"allocation-in-step", IdleCause::kAllocation, 2},
         Case{"unexplained-idle", IdleCause::kUnexplained, 5}}) {
     // A step is 100 ns long, so a ns is a per cent.
@@ -128,7 +128,7 @@ TEST(Rules, LaunchBoundTimeAfterASyncIsTheSyncs) {
     IdleGap rest = gap;
     gap.when.end = rest.when.begin = gap.when.begin + 1;
     gap.cause = IdleCause::kSync;
-    rest.cause = IdleCause::kLaunchStarved;
+    rest.cause = IdleCause::kLaunchBound;
     rest.is_way_from_sync = true;
     pieces.push_back(gap);
     pieces.push_back(rest);
@@ -160,7 +160,7 @@ TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
       IdleGap rest = gap;
       gap.when.end = rest.when.begin = gap.when.begin + 1;
       gap.cause = IdleCause::kSync;
-      rest.cause = IdleCause::kLaunchStarved;
+      rest.cause = IdleCause::kLaunchBound;
       rest.host_row = model::EventId{0};
       rest.host_name = name;
       rest.host_is_apart = has_work;

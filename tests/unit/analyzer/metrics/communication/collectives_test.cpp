@@ -246,7 +246,7 @@ TEST(PeerWait, ACollectiveThatStartsWithItsLastPeerWaitedForIt) {
   EXPECT_EQ(analysis.gaps[0].cause, IdleCause::kPeer);
   EXPECT_EQ(analysis.gaps[0].when, (Interval{1000, 800'050}));
   EXPECT_EQ(analysis.gaps[1].cause, IdleCause::kLaunchLatency);
-  EXPECT_EQ(analysis.gaps[2].cause, IdleCause::kLaunchStarved);
+  EXPECT_EQ(analysis.gaps[2].cause, IdleCause::kLaunchBound);
 }
 
 }  // namespace

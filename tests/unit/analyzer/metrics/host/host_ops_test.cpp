@@ -42,7 +42,7 @@ TEST(HostOps, NameWhatKeptTheHost) {
   Analysis const analysis = analyze(support::make_synthetic_run(options));
   ASSERT_FALSE(analysis.host_ops.empty());
   HostOpStats const& first = analysis.host_ops.front();
-  EXPECT_EQ(first.cause, IdleCause::kLaunchStarved);
+  EXPECT_EQ(first.cause, IdleCause::kLaunchBound);
   EXPECT_EQ(first.host_op, "python overhead");
   EXPECT_EQ(first.names, 1U);
 

@@ -169,7 +169,7 @@ TEST(Unhidden, IsWhatComputeCouldHaveHiddenBeforeItsLaunchWasOver) {
       BlockingRun().stream_wait(20, 21).kernel(30, 60, 120, 1).kernel(150, 205, 250, 11).time();
   EXPECT_EQ(time.exposed_comm_ns, 80);
   EXPECT_EQ(time.unhidden_comm_ns, 30);
-  EXPECT_EQ(time.unhidden_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)], 30);
+  EXPECT_EQ(time.unhidden_by_cause[static_cast<size_t>(IdleCause::kLaunchBound)], 30);
   EXPECT_EQ(sum(time.unhidden_by_cause), 30);
 }
 

@@ -134,14 +134,14 @@ std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns,
 }
 
 TEST(LaunchLatency, SpeaksFromItsThresholdOn) {
-  for (IdleCause const cause : {IdleCause::kLaunchStarved, IdleCause::kLaunchLatency}) {
+  for (IdleCause const cause : {IdleCause::kLaunchBound, IdleCause::kLaunchLatency}) {
     EXPECT_EQ(rules_of(findings_of_gaps(cause, 50 * kMicrosecond, 2 * kMicrosecond)),
               std::vector<std::string>{"launch-latency"});
     EXPECT_TRUE(findings_of_gaps(cause, 49 * kMicrosecond, 2 * kMicrosecond).empty());
   }
   EXPECT_TRUE(
       findings_of_gaps(IdleCause::kLaunchLatency, 200 * kMicrosecond, std::nullopt).empty());
-  EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kLaunchStarved, 50 * kMicrosecond, std::nullopt)),
+  EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kLaunchBound, 50 * kMicrosecond, std::nullopt)),
             std::vector<std::string>{"host-bound-launches"});
 }
 

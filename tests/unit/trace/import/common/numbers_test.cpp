@@ -51,8 +51,8 @@ TEST(NameNumbers, TheNumberThatDiffersIsTheRank) {
 }
 
 TEST(NameNumbers, AWordTellsMoreThanANumberAlone) {
-  EXPECT_TRUE(ranks_of_names(std::vector<std::string>{"rank4.json", "rank7.json"}, 0).is_told);
-  EXPECT_FALSE(ranks_of_names(std::vector<std::string>{"0.json", "1.json"}, 0).is_told);
+  EXPECT_TRUE(ranks_of_names(std::vector<std::string>{"rank4.json", "rank7.json"}, 0).is_known);
+  EXPECT_FALSE(ranks_of_names(std::vector<std::string>{"0.json", "1.json"}, 0).is_known);
   EXPECT_THAT(ranks_of({"rank4.json", "rank7.json"}), ElementsAre(4, 7));
   EXPECT_THAT(ranks_of({"r0008.json", "r0012.json"}), ElementsAre(8, 12));
   EXPECT_THAT(ranks_of({"0_rank4.json", "1_rank7.json"}), ElementsAre(4, 7));
