@@ -16,7 +16,7 @@ namespace stepscope::gate {
 namespace {
 
 using analyzer::RunMeasurements;
-using analyzer::gate_testing::synthetic_run;
+using analyzer::gate_testing::measured_run;
 using testing::HasSubstr;
 
 RunMeasurements full_sample(uint32_t seed = 1) {
@@ -99,7 +99,7 @@ TEST(Baseline, ARunIsTheSameAsItsOwnBaseline) {
 
 /// As large as samples get: 70 kernels with long names, 600 steps, odd numbers.
 RunMeasurements large_sample() {
-  RunMeasurements run = synthetic_run(std::vector<double>(600, 123'456'789.33));
+  RunMeasurements run = measured_run(std::vector<double>(600, 123'456'789.33));
   run.kernels.clear();
 
   for (int k = 0; k < 70; ++k) {
@@ -181,7 +181,7 @@ TEST(Baseline, WhatIsNoJsonIsRefusedWithItsPlace) {
 }
 
 TEST(Baseline, EveryNumberIsChecked) {
-  std::string const text = text_of_run(synthetic_run({10e6, 11e6, 12e6}));
+  std::string const text = text_of_run(measured_run({10e6, 11e6, 12e6}));
   EXPECT_EQ(error_of(text), "read");
 
   EXPECT_THAT(error_of(with(text, "[10000000,", "[-1,")),

@@ -12,7 +12,7 @@
 namespace stepscope::gate {
 namespace {
 
-using analyzer::gate_testing::synthetic_run;
+using analyzer::gate_testing::measured_run;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
@@ -29,11 +29,11 @@ class GateStore : public testing::Test {
     std::ofstream(path(name)) << text;
   }
   static std::string baseline(std::string const& name) {
-    return baseline_text({name, {synthetic_run({1e6, 2e6, 3e6})}});
+    return baseline_text({name, {measured_run({1e6, 2e6, 3e6})}});
   }
   static std::string history(std::string const& name) {
     return history_text(
-        {name, {analyzer::history_point(synthetic_run({1e6, 2e6, 3e6}), "abc123")}});
+        {name, {analyzer::history_point(measured_run({1e6, 2e6, 3e6}), "abc123")}});
   }
 
   fs::path folder_ = fs::path(testing::TempDir()) /
@@ -123,7 +123,7 @@ TEST_F(GateStore, AHistoryGrowsAndIsReadTheSame) {
   History grown = history_to_append(path("h.json"), "cifar10").value();
   EXPECT_TRUE(grown.points.empty());
 
-  analyzer::RunMeasurements run = synthetic_run({1e6, 2e6, 3e6});
+  analyzer::RunMeasurements run = measured_run({1e6, 2e6, 3e6});
   for (int i = 0; i < 3; ++i)
     grown.points.push_back(analyzer::history_point(run, "commit " + std::to_string(i)));
   run.peak_allocated_bytes.reset();

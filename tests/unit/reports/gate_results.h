@@ -27,9 +27,9 @@ inline std::vector<double> steps_near(double mean) {
 /// Slower by its input, one budget of each verdict.
 inline analyzer::GateResult failed_gate() {
   std::vector<analyzer::RunMeasurements> const base = {
-      analyzer::gate_testing::synthetic_run(steps_near(10e6), "base")};
+      analyzer::gate_testing::measured_run(steps_near(10e6), "base")};
   std::vector<analyzer::RunMeasurements> candidate = {
-      analyzer::gate_testing::synthetic_run(steps_near(12e6), "new")};
+      analyzer::gate_testing::measured_run(steps_near(12e6), "new")};
 
   auto& input =
       candidate[0].parts_ns[static_cast<size_t>(analyzer::idle_part(analyzer::IdleCause::kInput))];
@@ -51,9 +51,9 @@ inline analyzer::GateResult failed_gate() {
 
 inline analyzer::GateResult unclear_gate() {
   analyzer::GateResult result =
-      analyzer::check_runs({analyzer::gate_testing::synthetic_run(
+      analyzer::check_runs({analyzer::gate_testing::measured_run(
                                analyzer::gate_testing::noisy(10e6, 4e5, 12, 3), "base")},
-                           {analyzer::gate_testing::synthetic_run(
+                           {analyzer::gate_testing::measured_run(
                                analyzer::gate_testing::noisy(10e6, 4e5, 12, 5), "new")},
                            {});
   result.name = "cifar10";
@@ -64,7 +64,7 @@ inline analyzer::GateResult unclear_gate() {
 inline analyzer::GateResult written_baseline(size_t runs = 4) {
   std::vector<analyzer::RunMeasurements> candidate;
   for (uint64_t i = 1; i <= runs; ++i)
-    candidate.push_back(analyzer::gate_testing::synthetic_run(
+    candidate.push_back(analyzer::gate_testing::measured_run(
         analyzer::gate_testing::noisy(10e6, 1e5, 20, i), "base-" + std::to_string(i)));
 
   analyzer::GateResult result = analyzer::check_runs({}, candidate, {});
@@ -83,8 +83,8 @@ inline analyzer::GateResult hostile_gate() {
                                "\n::error::x\r]]>|`@everyone #1 https://evil.example "
                                "www.evil.example [a](b) %0A\xEF\xBF\xBF";
 
-  auto base = analyzer::gate_testing::synthetic_run(steps_near(10e6), commands),
-       candidate = analyzer::gate_testing::synthetic_run(steps_near(12e6), commands);
+  auto base = analyzer::gate_testing::measured_run(steps_near(10e6), commands),
+       candidate = analyzer::gate_testing::measured_run(steps_near(12e6), commands);
   for (auto* run : {&base, &candidate}) {
     run->kernels[0].name = commands;
     run->kernel_names = {commands};

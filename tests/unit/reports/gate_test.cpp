@@ -14,7 +14,7 @@ using analyzer::Bound;
 using analyzer::GateResult;
 using analyzer::GateVerdict;
 using analyzer::gate_testing::noisy;
-using analyzer::gate_testing::synthetic_run;
+using analyzer::gate_testing::measured_run;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -36,8 +36,8 @@ TEST(GateWords, SayWhatFailedAndWhy) {
 }
 
 TEST(GateWords, SayWhatMakesTheBaselineOneOfAnotherMachineAndNothingElse) {
-  auto base = synthetic_run(steps_near(10e6), "base"),
-       candidate = synthetic_run(steps_near(12e6), "new");
+  auto base = measured_run(steps_near(10e6), "base"),
+       candidate = measured_run(steps_near(12e6), "new");
   base.facts = {{"cpu", "a"}, {"driver", "1"}, {"seed", "1"}};
   candidate.facts = {{"cpu", "b"}, {"driver", "2"}, {"seed", "2"}};
   base.device_names = {"old device"};
@@ -65,7 +65,7 @@ TEST(GateWords, SayHowManyMoreWouldSettleIt) {
 
 TEST(GateWords, ValuesNearALimitShowOnWhichSideTheyAre) {
   GateResult const result =
-      analyzer::check_runs({}, {synthetic_run(std::vector<double>(10, 12.0001e6))},
+      analyzer::check_runs({}, {measured_run(std::vector<double>(10, 12.0001e6))},
                            {budget_on("step_time_ms", Bound::kAtMost, 12, 1)});
   EXPECT_THAT(answer_summary(result, result.answers[0]), HasSubstr("12.0001 ms"));
 }
@@ -108,7 +108,7 @@ TEST(GateWords, SayThatABaselineWasWritten) {
 
 TEST(GateWords, SayWhatIsKeptBesideTheVerdict) {
   GateResult passed =
-      analyzer::check_runs({synthetic_run(steps_near(10e6))}, {synthetic_run(steps_near(9e6))}, {});
+      analyzer::check_runs({measured_run(steps_near(10e6))}, {measured_run(steps_near(9e6))}, {});
   ASSERT_EQ(passed.verdict, GateVerdict::kPassed);
   EXPECT_THAT(gate_notes(passed),
               testing::Contains(HasSubstr("--update-baseline makes this run the new baseline")));
@@ -136,7 +136,7 @@ TEST(GateWords, SayWhereNothingWasToBeChecked) {
   GateResult result;
   result.name = "gpt";
   result.history = analyzer::analyze_history(
-      {analyzer::history_point(synthetic_run(steps_near(10e6)), "c")}, 0.02);
+      {analyzer::history_point(measured_run(steps_near(10e6)), "c")}, 0.02);
 
   EXPECT_EQ(gate_headline(result),
             "HISTORY: gpt: 1 run; nothing was checked, because there is neither a baseline nor a "
@@ -148,8 +148,8 @@ TEST(GateWords, SayWhereNothingWasToBeChecked) {
 }
 
 TEST(GateWords, ShareOfNoiseHaveNoExponent) {
-  std::vector<analyzer::RunMeasurements> const base = {synthetic_run(std::vector<double>(9, 10e6)),
-                                                       synthetic_run(std::vector<double>(9, 20e6))};
+  std::vector<analyzer::RunMeasurements> const base = {measured_run(std::vector<double>(9, 10e6)),
+                                                       measured_run(std::vector<double>(9, 20e6))};
   GateResult const result = analyzer::check_runs(base, base, {});
   std::string const noise = noise_text(result, result.answers[0]);
   EXPECT_THAT(noise, AllOf(HasSubstr("Runs vary by 47 %"), Not(HasSubstr("e+"))));
@@ -175,7 +175,7 @@ TEST(GateText, TellsWhereAHistoryChanged) {
 TEST(GateWords, SayWhereAHistoryWentToAnotherMachine) {
   std::vector<analyzer::HistoryPoint> points;
   for (int i = 0; i < 20; ++i) {
-    points.push_back(analyzer::history_point(synthetic_run(steps_near(i < 10 ? 10e6 : 12e6)),
+    points.push_back(analyzer::history_point(measured_run(steps_near(i < 10 ? 10e6 : 12e6)),
                                              "c" + std::to_string(i)));
     points.back().device = i < 10 ? "1 × A" : "1 × B";
   }

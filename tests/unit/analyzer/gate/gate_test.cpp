@@ -11,7 +11,7 @@ namespace stepscope::analyzer {
 namespace {
 
 using gate_testing::noisy;
-using gate_testing::synthetic_run;
+using gate_testing::measured_run;
 
 constexpr double kStep = 10e6;  // 10 ms
 
@@ -19,7 +19,7 @@ std::vector<RunMeasurements> gate_side(double mean, double deviation, uint64_t s
                                        size_t runs = 1, size_t steps = 20) {
   std::vector<RunMeasurements> side;
   for (size_t i = 0; i < runs; ++i)
-    side.push_back(synthetic_run(noisy(mean, deviation, steps, seed + 1000 * i)));
+    side.push_back(measured_run(noisy(mean, deviation, steps, seed + 1000 * i)));
   return side;
 }
 Budget gate_budget(std::string const& fact, Bound bound, double limit) {
@@ -229,8 +229,8 @@ TEST(GateMean, CorrelatedStepsWidenTheInterval) {
 TEST(GateBudget, IntervalsOfTimesAndSharesEndWhereNoneAre) {
   // Two runs that are far apart: Student's interval spans from minus ten times their mean to plus
   // as many.
-  std::vector<RunMeasurements> const runs = {synthetic_run({1e6, 1e6, 1e6}),
-                                             synthetic_run({9e6, 9e6, 9e6})};
+  std::vector<RunMeasurements> const runs = {measured_run({1e6, 1e6, 1e6}),
+                                             measured_run({9e6, 9e6, 9e6})};
   BudgetCheck const time = checked("step_time_ms", Bound::kAtMost, 3, runs);
   ASSERT_TRUE(time.interval);
   EXPECT_EQ(time.interval->low, 0);
@@ -269,7 +269,7 @@ TEST(GateBaseline, HasItsRunsAndTheChangeThatAsManyNewOnesWouldDetect) {
 
 TEST(GateBaseline, ASingleRunIsJudgedByItsStepsAndASingleStepNotAtAll) {
   EXPECT_EQ(describe_baseline(gate_side(kStep, 0.01 * kStep, 1), 0.02).unit, CompareUnit::kStep);
-  KeptBaseline const least = describe_baseline({synthetic_run({kStep})}, 0.02);
+  KeptBaseline const least = describe_baseline({measured_run({kStep})}, 0.02);
   EXPECT_EQ(least.step_ns, kStep);
   EXPECT_FALSE(least.noise);
 }
