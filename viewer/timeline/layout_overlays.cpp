@@ -125,7 +125,7 @@ class OverlayPainter {
     // A search through files gives its hits while it is pending; else these are the hits of another
     // text.
     if (hits.empty() || parse_query(state_.search.text).is_empty()) return;
-    if (state_.search.pending && !scene_.store->reads_files()) return;
+    if (state_.search.pending && scene_.store->files() == nullptr) return;
 
     auto const begin_of = [&](Selection const& hit) {
       return static_cast<double>(scene_.when(hit).begin);

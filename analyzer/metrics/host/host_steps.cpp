@@ -5,6 +5,7 @@
 
 #include "analyzer/metrics/core/saturate.h"
 #include "analyzer/metrics/steps/measured_steps.h"
+#include "analyzer/metrics/time/device_time.h"
 
 namespace stepscope::analyzer {
 namespace {
