@@ -47,7 +47,7 @@ Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
 
   auto files = StreamedFiles::open(sources, {.is_all_analyzed = !options.rank});
   if (!files) return base::fail_with(files);
-  if (!analyzer::has_marked_steps(files->outline()))
+  if (!analyzer::has_marked_steps(files->skeleton()))
     return analyze_in_memory(std::move(*sources), options);
   auto analysis = files->analyze(options);
   if (!analysis) return base::fail_with(analysis);

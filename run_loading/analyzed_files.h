@@ -17,7 +17,7 @@ namespace stepscope::run_loading {
 
 struct AnalyzedRun {
   model::Run
-      run;  ///< whole, or of each process the outline (analyzer/metrics/steps/skeleton_rows.h)
+      run;  ///< whole, or of each process the skeleton (analyzer/metrics/steps/skeleton_rows.h)
   analyzer::Analysis analysis;
   /// Reads a process with all its events, if `run` has only outlines. Empty if the run is in
   /// memory.

@@ -49,11 +49,11 @@ class StreamedFiles {
 
   /// The rows of each process that skeleton_rows() (analyzer/metrics/steps/skeleton_rows.h) keeps;
   /// logs and time ranges after its analysis.
-  [[nodiscard]] model::Run const& outline() const { return skeleton_; }
+  [[nodiscard]] model::Run const& skeleton() const { return skeleton_; }
   [[nodiscard]] model::Run take_skeleton() && { return std::move(skeleton_); }
   /// Notes about processes that could not be read.
   [[nodiscard]] std::vector<std::string> const& unreadable() const { return unreadable_; }
-  /// Where a process of outline() is among the sources.
+  /// Where a process of skeleton() is among the sources.
   [[nodiscard]] std::vector<size_t> const& source_of() const { return source_of_; }
   /// The analysis of the run, which needs steps that are marked (analyzer::has_marked_steps()) to
   /// find any. Errors: those of reading.
@@ -72,7 +72,7 @@ class StreamedFiles {
   StreamedOptions options_;
   model::Run skeleton_;
   std::vector<std::string> unreadable_;
-  std::vector<size_t> source_of_;    ///< by process of outline()
+  std::vector<size_t> source_of_;    ///< by process of skeleton()
   std::vector<bool> has_no_events_;  ///< by process: it could not be read
 };
 

@@ -47,7 +47,8 @@ PHRASES = [
     (r"\bof those that\b", "name them, or give numbers"),
     (r"\b(?-i:what) of (?:it|them|the|a|an|its|that|this|one|each)\b", "the part of X that …"),
     (r"\bbeside the\b", "next to, besides, compared with, on another thread: say which"),
-    (r"\bmade (?:run|job|trace|series|machine|device)s?\b", "synthetic …"),
+    # "made device" is the name of a device in recorded files, and files keep their bytes.
+    (r"\bmade (?:run|job|trace|series|machine)s?\b", "synthetic …"),
     (r"\bfrom afar\b", "at reduced detail"),
     (r"\bwithout rest\b", "an exact breakdown: the parts sum to the whole"),
     (r"(?<!how )(?<!so )(?<!as )(?<!too )\bfar runs?\b", "out-of-core run"),

@@ -226,6 +226,8 @@ READER_CASES = {
     "destructor": ("A::~A() {\n}\n", [("A::~A", 2, 0, False)]),
     "operators": ("bool A::operator()(int x) const noexcept {\n}\nA& operator=(A const& a) {\n}\nstruct B {\n  explicit operator bool() const { return x; }\n};\n",
                   [("operator()", 2, 0, False), ("operator=", 2, 0, False), ("operatorbool", 1, 0, False)]),
+    "operator of brackets": ("struct A {\n  int& operator[](int x) {\n    return y;\n  }\n  int f() const {\n  }\n};\n",
+                             [("operator[]", 3, 0, False), ("f", 2, 0, False)]),
     "trailing return and template": ("template <class T, int N = (1 > 0)>\n  requires std::is_enum_v<T>\nauto f(T t) -> std::vector<T> {\n}\n",
                                      [("f", 4, 0, False)]),
     "lambda inside a function": ("void f() {\n  auto g = [&](int x) -> int {\n    return x;\n  };\n\n  g(1);\n}\n", [("f", 6, 1, False)]),

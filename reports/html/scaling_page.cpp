@@ -88,7 +88,7 @@ std::string verdict_section(ScalingSeries const& series) {
   body += fmt::format("<p class=\"verdict\">{}</p>\n",
                       escape(with_joined_units(scaling_headline(series)), 4000));
   body += fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
-  body += paragraph(scaling_kind_text(series)) + paragraph(scaling_pay_off_text(series));
+  body += paragraph(scaling_kind_text(series)) + paragraph(scaling_limit_text(series));
 
   return section("summary", "Verdict",
                  body + note_list(scaling_notes(series), "Notes on these numbers"));
@@ -396,7 +396,7 @@ std::string fits_section(ScalingSeries const& series) {
       "there.";
 
   return section("fits", "More devices",
-                 paragraph(scaling_pay_off_text(series)) +
+                 paragraph(scaling_limit_text(series)) +
                      chart("fits", "Efficiency, measured and modelled", how) + table.html() +
                      folded("Data as a table", predictions_table(series)));
 }

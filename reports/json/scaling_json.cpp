@@ -196,7 +196,7 @@ ScalingJson fits_json(ScalingSeries const& series) {
                         : ScalingJson(nullptr)},
           {"models", fits},
           {"too_few_devices", too_few},
-          {"text", scaling_pay_off_text(series)}};
+          {"text", scaling_limit_text(series)}};
 }
 
 ScalingJson broken_json(ScalingSeries const& series) {

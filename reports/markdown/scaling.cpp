@@ -48,7 +48,7 @@ std::string scaling_markdown(ScalingSeries const& series) {
   for (LossLine const& line : loss_lines(loss, 0).lines)
     rows.push_back({line.label, signed_duration(static_cast<double>(line.ns)),
                     line.reason.empty() ? "–" : markdown_escape(line.reason)});
-  text += scaling_markdown_table(rows) + "\n" + scaling_pay_off_text(series) + "\n\n";
+  text += scaling_markdown_table(rows) + "\n" + scaling_limit_text(series) + "\n\n";
 
   if (!series.fits.fits.empty()) text += scaling_markdown_table(fit_table(series)) + "\n";
   for (std::string const& note : scaling_notes(series)) text += "- " + note + "\n";

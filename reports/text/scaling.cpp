@@ -38,7 +38,7 @@ std::string loss_text(ScalingSeries const& series, int width) {
 }
 
 std::string fits_text(ScalingSeries const& series, Paint const& paint, int width) {
-  std::string text = "\n" + wrapped(scaling_pay_off_text(series), width, "", "");
+  std::string text = "\n" + wrapped(scaling_limit_text(series), width, "", "");
   if (series.fits.fits.empty()) return text;
   text += aligned(fit_table(series), paint);
   for (analyzer::ScalingFit const& fit : series.fits.fits)

@@ -29,7 +29,7 @@ NOT_NAMES = {"noexcept", "requires", "decltype", "alignas", "throw", "__attribut
 STATEMENT_WORDS = {"if", "for", "while", "switch", "constexpr"}
 BLOCK_WORDS = {"else", "do", "try"}
 TEST_MACROS = {"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_P"}
-LAMBDA = re.compile(r"\[\](?: <.*>)?(?: \(\))?(?: (?:mutable|constexpr|noexcept|\(\)))*(?: -> [^=]*)?$")
+LAMBDA = re.compile(r"(?<!operator )\[\](?: <.*>)?(?: \(\))?(?: (?:mutable|constexpr|noexcept|\(\)))*(?: -> [^=]*)?$")
 
 
 @dataclass

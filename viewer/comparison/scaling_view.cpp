@@ -50,7 +50,7 @@ void add_words(ScalingView& view) {
                                      reports::devices_text(series.points.front().devices),
                                      difference));
   view.notes.push_back(reports::scaling_kind_text(series));
-  view.notes.push_back(reports::scaling_pay_off_text(series));
+  view.notes.push_back(reports::scaling_limit_text(series));
   for (std::string& note : reports::scaling_notes(series)) view.notes.push_back(std::move(note));
 }
 

@@ -70,16 +70,12 @@ std::string value_text(std::string_view name, Member value) {
 
 template <class Row>
 void add_details(Row const& detail, Properties& into) {
-  std::apply(
-      [&](auto const&... field) {
-        (
-            [&] {
-              std::string value = value_text(field.name, detail.*(field.member));
-              if (!value.empty()) into.emplace_back(spaced(field.name), std::move(value));
-            }(),
-            ...);
-      },
-      model::detail_fields<Row>);
+  auto const add = [&](auto const& field) {
+    std::string value = value_text(field.name, detail.*(field.member));
+    if (!value.empty()) into.emplace_back(spaced(field.name), std::move(value));
+  };
+
+  std::apply([&](auto const&... fields) { (add(fields), ...); }, model::detail_fields<Row>);
 }
 
 std::string number_text(model::NumberType type, uint64_t bits) {

@@ -29,7 +29,7 @@ DeviceStats facts_for_path(DeviceStats const& device, Interval window) {
   return facts;
 }
 
-/// By process: whether a device of it was asked for. The path looks into no other.
+/// Whether the options chose a device of each process. The path looks into no other process.
 std::vector<bool> chosen_processes(model::Run const& skeleton, Analysis const& facts) {
   std::vector<bool> is_chosen(skeleton.ranks.size());
   for (DeviceStats const& device : facts.devices)

@@ -1,4 +1,4 @@
-// What the host did in long gaps beside the one host event that explains each (IdleGap::host_row).
+// What else the host did in long gaps: IdleGap::host_row names one host event for each gap.
 #pragma once
 
 #include <vector>
@@ -13,9 +13,10 @@ namespace stepscope::analyzer {
 /// µs.
 inline constexpr int64_t kLongGapNs = 1'000'000;
 
-/// Of the kMostLongGaps longest gaps that late launches make: what ran for most of the time before
-/// and after the host event that explains the gap, where that is a tenth of the gap or more. By
-/// time. O(events of the threads), where there is such a gap.
+/// The host work before and after the named event of a gap, sorted by time. A part of the gap
+/// counts from a tenth of its length on, and gets the event that ran for most of it. Only late
+/// launches make such gaps, and only the kMostLongGaps longest are looked at. O(events of the
+/// threads), where there is such a gap.
 std::vector<DeviceStats::HostWork> other_work_in_long_gaps(model::RankTrace const& rank,
                                                            std::vector<IdleGap> const& gaps);
 inline constexpr size_t kMostLongGaps = 256;

@@ -20,7 +20,7 @@ bool is_python_frame(std::string_view name) {
   return name.starts_with("<built-in ") || name.starts_with("nn.Module: ");
 }
 
-/// By string.
+/// Whether each string of the trace names a frame.
 std::vector<bool> frame_names(model::Trace const& trace) {
   std::vector<bool> is_frame(trace.strings().size());
   for (uint32_t id = 1; id < is_frame.size(); ++id)

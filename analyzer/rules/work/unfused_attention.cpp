@@ -19,12 +19,14 @@ constexpr double kFewestLayers = 2;
 bool is_attention(RuleInput const& input, KernelShare const& share) {
   DeviceRef const ref = share.device->ref;
   uint64_t products = 0, softmax = 0;
+
   for (KernelStats const& kernel : kernels_of(input, ref)) {
     if (is_fused_attention(kernel.name)) return false;
     if (is_matrix_product(kernel.name)) products += kernel.count;
     if (is_softmax(kernel.name)) softmax += kernel.count;
   }
   if (share.count_per_step < kFewestLayers || products < 2 * softmax) return false;
+
   auto const device = rows_of_device(input.facts.devices, ref);
   return device.empty() || device.front().is_softmax_between_products;
 }

@@ -351,7 +351,7 @@ std::string scaling_break_text(ScalingSeries const& series) {
   return text;
 }
 
-std::string scaling_pay_off_text(ScalingSeries const& series) {
+std::string scaling_limit_text(ScalingSeries const& series) {
   if (!series.fits.best)
     return std::string(tr("No model fits, so there is no prediction for more devices."));
 

@@ -19,7 +19,7 @@ std::string scaling_kind_text(analyzer::ScalingSeries const& series);
 /// The factor that broke first, where, and the largest part of the lost time.
 std::string scaling_break_text(analyzer::ScalingSeries const& series);
 /// Up to where more devices pay off, by the model that predicts best.
-std::string scaling_pay_off_text(analyzer::ScalingSeries const& series);
+std::string scaling_limit_text(analyzer::ScalingSeries const& series);
 /// Whole sentences: caveats, what was left out.
 std::vector<std::string> scaling_notes(analyzer::ScalingSeries const& series);
 /// What differs from the fewest devices, apart from what a series changes: another program first,

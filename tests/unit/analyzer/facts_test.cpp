@@ -420,10 +420,10 @@ TEST(TraceIntegrity, RanksBelowTheHighestAreMissing) {
 }
 
 TEST(TraceIntegrity, RunsWithMessagesOrSeveralDevicesARankLackNoRank) {
-  EXPECT_TRUE(
-      judge_trace_integrity(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend))).missing_ranks.empty());
-  EXPECT_TRUE(
-      judge_trace_integrity(run_of_ranks({0}, of_four(CollectiveOp::kAllReduce), 4)).missing_ranks.empty());
+  EXPECT_TRUE(judge_trace_integrity(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend)))
+                  .missing_ranks.empty());
+  EXPECT_TRUE(judge_trace_integrity(run_of_ranks({0}, of_four(CollectiveOp::kAllReduce), 4))
+                  .missing_ranks.empty());
   EXPECT_TRUE(judge_trace_integrity(run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce), 2))
                   .missing_ranks.empty());
 }

@@ -32,8 +32,7 @@ class GateStore : public testing::Test {
     return baseline_text({name, {measured_run({1e6, 2e6, 3e6})}});
   }
   static std::string history(std::string const& name) {
-    return history_text(
-        {name, {analyzer::history_point(measured_run({1e6, 2e6, 3e6}), "abc123")}});
+    return history_text({name, {analyzer::history_point(measured_run({1e6, 2e6, 3e6}), "abc123")}});
   }
 
   fs::path folder_ = fs::path(testing::TempDir()) /

@@ -13,8 +13,8 @@ namespace {
 using analyzer::Bound;
 using analyzer::GateResult;
 using analyzer::GateVerdict;
-using analyzer::gate_testing::noisy;
 using analyzer::gate_testing::measured_run;
+using analyzer::gate_testing::noisy;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;

@@ -62,7 +62,7 @@ TEST_F(StreamedFilesTest, AreAnalyzedAsTheRunInMemory) {
   for (bool const is_all : {true, false}) {
     auto files = StreamedFiles::open(sources(), {.is_all_analyzed = is_all});
     ASSERT_TRUE(files);
-    ASSERT_TRUE(analyzer::has_marked_steps(files->outline()));
+    ASSERT_TRUE(analyzer::has_marked_steps(files->skeleton()));
     auto const found = files->analyze();
     ASSERT_TRUE(found);
 
@@ -77,9 +77,9 @@ TEST_F(StreamedFilesTest, AreAnalyzedAsTheRunInMemory) {
     for (size_t i = 0; i < found->devices.size(); ++i)
       EXPECT_EQ(found->devices[i].time.window_ns, expected.devices[i].time.window_ns);
     for (size_t i = 0; i < run->ranks.size(); ++i) {
-      EXPECT_EQ(files->outline().ranks[i].trace.whole_event_count(),
+      EXPECT_EQ(files->skeleton().ranks[i].trace.whole_event_count(),
                 run->ranks[i].trace.event_count());
-      EXPECT_LT(files->outline().ranks[i].trace.event_count(),
+      EXPECT_LT(files->skeleton().ranks[i].trace.event_count(),
                 run->ranks[i].trace.event_count() / 2);
     }
   }
@@ -91,7 +91,7 @@ TEST_F(StreamedFilesTest, WhatCannotBeReadIsLeftOutAndTold) {
   ASSERT_TRUE(files) << files.error().message;
 
   EXPECT_THAT(files->unreadable(), ElementsAre(HasSubstr("rank-1.stepscope")));
-  EXPECT_THAT(files->outline().notes, ElementsAre(HasSubstr("rank-1.stepscope")));
+  EXPECT_THAT(files->skeleton().notes, ElementsAre(HasSubstr("rank-1.stepscope")));
   EXPECT_THAT(files->source_of(), ElementsAre(0, 2));
 
   auto const analysis = files->analyze();
@@ -111,8 +111,8 @@ TEST_F(StreamedFilesTest, WhatCannotBeReadMayKeepItsPlace) {
   auto const analysis = files->analyze();
   ASSERT_TRUE(analysis) << analysis.error().message;
   EXPECT_THAT(ranks_with_devices(*analysis), ElementsAre(0, 2));
-  EXPECT_EQ(files->outline().ranks[1].trace.info().rank, 1);
-  EXPECT_EQ(files->outline().ranks[1].trace.event_count(), 0U);
+  EXPECT_EQ(files->skeleton().ranks[1].trace.info().rank, 1);
+  EXPECT_EQ(files->skeleton().ranks[1].trace.event_count(), 0U);
 }
 
 TEST_F(StreamedFilesTest, WhereNothingCanBeReadItIsSaid) {

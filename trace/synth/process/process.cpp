@@ -51,7 +51,7 @@ int64_t origin_offset(Process::Setup const& setup) {
 }
 
 model::Device device_of(Job const& job) {
-  if (!job.is_tuned()) return {0, "synthetic device", kCapacityBytes, 108, 312e12};
+  if (!job.is_tuned()) return {0, "made device", kCapacityBytes, 108, 312e12};
   return {0, "NVIDIA H100 80GB HBM3", kCapacityBytes, kMultiprocessors, 989e12};
 }
 

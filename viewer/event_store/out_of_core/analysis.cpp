@@ -42,7 +42,7 @@ struct OutOfCoreAnalysis::Shared {
     auto analysis = files->analyze();
     if (!analysis) return base::fail_with(analysis);
 
-    model::Run const& skeleton = files->outline();
+    model::Run const& skeleton = files->skeleton();
     if (!analyzer::has_marked_steps(skeleton))
       analysis->integrity.notes.emplace_back(
           "no step is marked, and in a run of this size steps are not detected");

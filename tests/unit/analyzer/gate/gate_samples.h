@@ -14,7 +14,7 @@ namespace stepscope::analyzer::gate_testing {
 /// A run of one device that computes for nine tenths of each step in one kernel and waits for its
 /// input for the rest.
 inline RunMeasurements measured_run(std::vector<double> const& step_ns,
-                                     std::string const& name = "made") {
+                                    std::string const& name = "made") {
   RunMeasurements run;
   run.name = name;
   run.command = "python3 train.py";

@@ -10,8 +10,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-using gate_testing::noisy;
 using gate_testing::measured_run;
+using gate_testing::noisy;
 
 constexpr double kStep = 10e6;  // 10 ms
 

@@ -233,9 +233,9 @@ TEST(FlightRecorder, OfBackendsThatNobodyWatchesOnlyTheCallsAreTold) {
   EXPECT_EQ(rows[0].detail.op, CollectiveOp::kAllReduce);
   EXPECT_EQ(rows[2].detail.state, CollectiveState::kEnqueued) << "NCCL's";
 
-  EXPECT_THAT(trace.log().notes,
-              Contains(HasSubstr(
-                  "PyTorch records when the host made 2 calls, not whether they ended")));
+  EXPECT_THAT(
+      trace.log().notes,
+      Contains(HasSubstr("PyTorch records when the host made 2 calls, not whether they ended")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("one call had not completed")));
 }
 

@@ -1,5 +1,5 @@
-// Facts that rules and the critical path need of a process's own rows, which a streamed analysis
-// has only while it reads that process: both ways to read a run print the same analysis.
+// Rules and the critical path need numbers from the rows of a process, which a streamed analysis
+// has only while it reads that process. Both ways to read a run print the same analysis.
 #include <functional>
 #include <string>
 
@@ -15,7 +15,7 @@
 
 namespace stepscope::analyzer {
 namespace {
-namespace streamed_facts {
+namespace streamed_stats {
 
 using testing_support::finding_of;
 using testing_support::metric_of;
@@ -26,8 +26,8 @@ constexpr int64_t kUs = 1'000, kMs = 1'000 * kUs;
 /// The analysis in memory, after a look whether the streamed one prints the same.
 Analysis analyze_both_ways(std::function<model::Run()> const& make) {
   model::Run const run = make();
-  model::Run outline = make();
-  for (model::RankTrace& rank : outline.ranks) {
+  model::Run skeleton = make();
+  for (model::RankTrace& rank : skeleton.ranks) {
     std::vector<uint32_t> const rows = skeleton_rows(rank.trace);
     rank.trace = model::skeleton_of(std::move(rank.trace), rows);
   }
@@ -36,18 +36,18 @@ Analysis analyze_both_ways(std::function<model::Run()> const& make) {
     return std::move(make().ranks[process]);
   };
   auto const streamed =
-      analyze({outline, read, [&](size_t process, Interval) { return read(process); }}, {});
+      analyze({skeleton, read, [&](size_t process, Interval) { return read(process); }}, {});
   Analysis in_memory = analyze(run);
 
   EXPECT_TRUE(streamed);
   if (streamed) {
-    EXPECT_EQ(reports::analysis_json(outline, *streamed), reports::analysis_json(run, in_memory));
+    EXPECT_EQ(reports::analysis_json(skeleton, *streamed), reports::analysis_json(run, in_memory));
   }
   return in_memory;
 }
 
-/// Steps of 300 ms with 40 ms on the device: the host scales images for 180 ms after it has decoded
-/// a video for `decoding`, with `frames` calls of Python functions.
+/// Steps of 300 ms with 40 ms on the device. The host decodes a video for `decoding` ns, then
+/// scales images for 180 ms with `frames` calls of Python functions.
 model::Run prepare_input_in_the_step(int64_t decoding, int64_t frames) {
   WorkRun run;
   for (int64_t i = 0; i < 8; ++i) {
@@ -57,6 +57,7 @@ model::Run prepare_input_in_the_step(int64_t decoding, int64_t frames) {
     run.range(begin + decoding, 180 * kMs, "images.py(235): preprocess");
     for (int64_t frame = 0; frame < frames; ++frame)
       run.range(begin + decoding + frame * kMs, kMs / 2, "<built-in method resize>");
+
     uint64_t const call = run.launch(begin + decoding + 180 * kMs, 10 * kUs);
     run.kernel(begin + decoding + 180 * kMs + 10 * kUs, 40 * kMs, call);
   }
@@ -134,6 +135,7 @@ model::Run slow_to_start() {
   for (int64_t i = 0; i < 6; ++i) {
     int64_t const begin = i * 10 * kMs;
     run.step(begin, 10 * kMs - 1, i);
+
     for (int64_t op = 0; op < 20; ++op) {
       int64_t const call = begin + op * 400 * kUs;
       uint64_t const correlation = run.launch(call, 5 * kUs);
@@ -149,6 +151,6 @@ TEST(StreamedFacts, TheCriticalPathKnowsTheDevicesOwnDelay) {
   EXPECT_GT(analysis.devices[0].launch.latency_limit_ns, 25 * kUs);
 }
 
-}  // namespace streamed_facts
+}  // namespace streamed_stats
 }  // namespace
 }  // namespace stepscope::analyzer
