@@ -136,7 +136,7 @@ void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
   add(log.negative_latencies, "device op",
       " before the launch: the clocks of host and device disagree");
   add(log.negative_durations, "event", " with a negative duration, read as 0");
-  add(log.overlapping_slices, "device op", " that overlap another on their stream");
+  add(log.overlapping_slices, "device op", " overlapping another on the same stream");
   add(log.impossible_times, "event", " with impossible times");
   add(log.unknown_events, "event", " of kinds unknown to this version");
 }

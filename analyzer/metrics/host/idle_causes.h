@@ -20,8 +20,7 @@
 //                   was not recorded
 //   launch_starved  before launch.end. The part that a sync in the same gap costs is a piece of its
 //                   own (sync_lead.h)
-//   launch_latency  what is left, each piece shorter than the limit, or of a host device: its
-//   thread
+//   launch_latency  what is left, each piece shorter than the limit; of a host device: its thread
 //                   has been woken and does not run yet
 //   unexplained     what is left and longer, or the launch is not in the trace
 #pragma once
