@@ -43,6 +43,7 @@ std::string subject_words(std::string const& name) {
 std::string subjects_of(analyzer::Finding const& finding) {
   std::string words;
   for (auto const& [role, name] : finding.subjects) {
+    if (role == "gaps") continue;  // chooses the advice, and names nothing
     if (!words.empty()) words += " · ";
     words += words_of(printable_name(role, 40)) + ": " + subject_words(name);
   }
