@@ -66,14 +66,17 @@ std::vector<StepGroup> step_groups(std::vector<StepPeriod> const& periods, Devic
 
   std::vector<StepGroup> groups;
   for (size_t begin = 0; begin < steps.size(); begin += size) {
-    size_t const end = std::min(begin + size, steps.size());
+    size_t const count = std::min(size, steps.size() - begin);
+    size_t const end = begin + count;
     StepGroup& group = groups.emplace_back();
     group.first = steps[begin]->step->step;
     group.last = steps[end - 1]->step->step;
 
     for (size_t i = begin; i < end; ++i)
       for (size_t p = 0; p < group.parts_ns.size(); ++p) group.parts_ns[p] += steps[i]->parts_ns[p];
-    for (int64_t& ns : group.parts_ns) ns /= static_cast<int64_t>(end - begin);
+
+    auto const divisor = static_cast<int64_t>(std::max<size_t>(count, 1));
+    for (int64_t& ns : group.parts_ns) ns /= divisor;
   }
 
   return groups;
