@@ -87,6 +87,28 @@ uint32_t base_colour(PaintInfo const& info, Theme theme) {
   return rgb(theme == Theme::kDark ? part.dark : part.light);
 }
 
+/// Steps of lightness, in per cent: far enough apart to see two neighbours, near enough to stay one
+/// hue.
+constexpr std::array<uint32_t, 4> kShades = {88, 100, 110, 95};
+
+/// The colours of one theme, by paint and shade: a frame asks for thousands.
+using ColourTable = std::array<uint32_t, kPaintCount * kShades.size()>;
+
+ColourTable make_colour_table(Theme theme) {
+  ColourTable colours{};
+  for (size_t paint = 0; paint < kPaints.size(); ++paint) {
+    uint32_t const base = base_colour(kPaints[paint], theme);
+
+    for (size_t shade = 0; shade < kShades.size(); ++shade) {
+      auto const scaled = [&](uint32_t shift) {
+        return std::min(255U, channel(base, shift) * kShades[shade] / 100) << shift;
+      };
+      colours[paint * kShades.size() + shade] = 0xFF000000U | scaled(0) | scaled(8) | scaled(16);
+    }
+  }
+  return colours;
+}
+
 }  // namespace
 
 Paint paint_of(model::EventKind kind) {
@@ -162,16 +184,10 @@ char const* paint_name(Paint paint) {
 }
 
 uint32_t paint_colour(Paint paint, Theme theme, uint8_t shade) {
-  // Steps of lightness: far enough apart to see two neighbours, near enough to stay one hue.
-  static constexpr std::array<uint32_t, 4> kPercent = {88, 100, 110, 95};
-  PaintInfo const& info = kPaints[static_cast<size_t>(paint)];
-  uint32_t const base = base_colour(info, theme);
-  uint32_t const percent = kPercent[shade % kPercent.size()];
-
-  auto const scaled = [&](uint32_t shift) {
-    return std::min(255U, channel(base, shift) * percent / 100) << shift;
-  };
-  return 0xFF000000U | scaled(0) | scaled(8) | scaled(16);
+  static ColourTable const dark = make_colour_table(Theme::kDark),
+                           light = make_colour_table(Theme::kLight);
+  ColourTable const& colours = theme == Theme::kDark ? dark : light;
+  return colours[static_cast<size_t>(paint) * kShades.size() + shade % kShades.size()];
 }
 
 uint32_t text_on(uint32_t background) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "viewer/event_store/in_memory/in_memory_questions.h"
@@ -32,6 +33,24 @@ bool add_hits(Scene const& scene, uint32_t rank, Query const& query, std::stop_t
   return true;
 }
 
+/// Sorts by run time; hits of one instant keep their order. Looks up each begin once.
+void sort_by_begin(model::Run const& run, std::vector<Selection>& hits) {
+  std::vector<std::pair<int64_t, uint32_t>> order;  // begin, place among the hits
+  order.reserve(hits.size());
+  for (Selection const& hit : hits) {
+    model::RankTrace const& rank = run.ranks[hit.rank];
+    order.emplace_back(rank.trace.start(hit.index) + rank.offset_ns,
+                       static_cast<uint32_t>(order.size()));
+  }
+  if (std::is_sorted(order.begin(), order.end())) return;
+
+  std::sort(order.begin(), order.end());
+  std::vector<Selection> sorted;
+  sorted.reserve(hits.size());
+  for (auto const& [begin, place] : order) sorted.push_back(hits[place]);
+  hits = std::move(sorted);
+}
+
 }  // namespace
 
 SearchHits search_in_memory(Scene const& scene, Query const& query, std::stop_token const& stop) {
@@ -41,10 +60,7 @@ SearchHits search_in_memory(Scene const& scene, Query const& query, std::stop_to
     if (!add_hits(scene, rank, query, stop, found)) return {};
   }
 
-  std::stable_sort(found.hits.begin(), found.hits.end(),
-                   [&](Selection const& a, Selection const& b) {
-                     return scene.when(a).begin < scene.when(b).begin;
-                   });
+  sort_by_begin(scene.run, found.hits);
   return found;
 }
 
