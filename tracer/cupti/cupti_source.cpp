@@ -110,8 +110,8 @@ void CuptiSource::name_streams(TraceStore& store) {
     decoder_->name_stream(number.context, number.stream, std::move(name), store);
 }
 
-/// Has CUPTI record what the window asks for now. No thread waits: one that comes while another is
-/// at it leaves it to that one, which looks again.
+/// Has CUPTI record what the window asks for now. No thread waits: a second caller only counts
+/// its request, and the first one then looks again.
 void CuptiSource::follow_window() noexcept {
   if (requests_.fetch_add(1) != 0) return;
 

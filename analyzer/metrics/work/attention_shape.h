@@ -1,4 +1,4 @@
-// Whether softmax kernels are part of attention: seen by the kernels beside them on their stream.
+// Whether softmax kernels are part of attention: the kernels next to them on their stream show it.
 #pragma once
 
 #include <cstdint>

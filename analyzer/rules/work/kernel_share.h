@@ -29,7 +29,7 @@ struct LeastShares {
 };
 
 /// The device on which kernels with the role take the largest share of time, if `holds` and both
-/// shares are reached there. `device` is null where there is none.
+/// shares are reached there. `device` is null where no device reaches them.
 KernelShare find_kernel_share(RuleInput const& input, KernelRole role, LeastShares least,
                               std::function<bool(KernelShare const&)> const& holds);
 

@@ -120,7 +120,7 @@ class EventTable {
  public:
   /// Reads a plane's message.
   EventTable(std::string_view plane, Vocabulary vocabulary, StatTable const& stats);
-  /// Place of an id in metadata(); that of a name for all others when there is none.
+  /// Place of an id in metadata(); of an unknown id the place of the name for all others.
   [[nodiscard]] uint32_t find(int64_t id) const {
     uint32_t const at = index_.find(id);
     return at == IdIndex::kNone ? nameless() : at;
