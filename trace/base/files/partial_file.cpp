@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "trace/base/files/temporary.h"
+#include "trace/base/files/unfinished.h"
 
 namespace stepscope::base {
 namespace {
@@ -185,6 +186,9 @@ Expected<void> PartialFile::copy_to_named() {
 }
 
 Expected<void> PartialFile::finish() {
+  // A signal may reach another thread first: from where that thread sees it, nothing gets a name.
+  HeldSignals const held;
+
   if (!target_.empty() && beside_.empty())
     if (auto const named = name_it(); !named) return named;
 
