@@ -1,0 +1,50 @@
+// A change of a run as one writes it on a command line, "kernel:gemm=/1.5" (docs/guide/WHATIF.md
+// has the list): what is changed, which of it, and how.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "trace/base/expected.h"
+
+namespace stepscope::analyzer {
+
+enum class ChangeKind : uint8_t {
+  kKernel,      ///< kernel:REGEX=HOW     kernels whose name has a match
+  kClass,       ///< class:compute=HOW    all device ops of a class: compute, communication, copy
+  kBandwidth,   ///< comm:bandwidth=*2    what collectives and messages take beyond their latency
+  kLatency,     ///< comm:latency=HOW     what they take whatever their size
+  kCollective,  ///< collective:OP=HOW    transfers of one operation: all_reduce, send, …
+  kOverlap,     ///< overlap              all-reduces begin as soon as their gradients are there
+  kStraggler,   ///< straggler=RANK|median  kernels of a rank, or of all, as long as on the others
+  kImbalance,   ///< imbalance=mean       in each step every device computes for as long
+  kHostRange,   ///< host:NAME=HOW        the host's own time in ranges of that name
+  kInput,       ///< input=HOW            the host's waiting for training data
+  kSync,        ///< sync=off             no call waits for the device
+  kCopies,      ///< copies=HOW           copies, and calls that wait for them
+  kAllocation,  ///< alloc=HOW            calls that allocate or free device memory
+  kLaunch       ///< launch=HOW           the host's time from launch to launch (CUDA graphs: 0)
+};
+
+/// How a duration changes: by a factor, or to an amount.
+struct HowMuch {
+  double factor = 1;                 ///< new duration / old one; ≥ 0
+  std::optional<int64_t> amount_ns;  ///< instead of it
+  [[nodiscard]] int64_t of(int64_t ns) const;
+};
+
+struct Change {
+  ChangeKind kind = ChangeKind::kKernel;
+  std::string selector;         ///< a regular expression, a class, an operation or a name
+  HowMuch how;                  ///< of the duration: "bandwidth=*2" is factor 0.5
+  std::optional<int32_t> rank;  ///< of kStraggler; none = median
+  std::string text;             ///< as it was written
+};
+
+/// HOW is "/1.5", "*2", "0", "off", "5us", "2ms", "300ns". Errors: not of that form, with what
+/// would be; an impossible value; a change that is known and not predicted yet.
+base::Expected<Change> parse_change(std::string_view text);
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,30 @@
+// What a run would take with a change, by replaying it (docs/design/whatif.md).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analyzer/metrics/core/streamed_run.h"
+#include "analyzer/results/analysis.h"
+#include "analyzer/results/whatif_stats.h"
+#include "analyzer/whatif/change.h"
+
+namespace stepscope::analyzer {
+
+struct WhatIfQuestion {
+  std::vector<std::vector<Change>> changes;  ///< each list is one question: all of it at once
+  bool wants_fixes = true;                   ///< what findings would gain
+};
+
+/// `analysis`: of the run. Refusals are in the answers. Errors: those of reading.
+base::Expected<WhatIfStats> what_if(StreamedRun const& run, Analysis const& analysis,
+                                    WhatIfQuestion const& question);
+
+/// The changes that stand for a finding's remedy; empty where no replay shows it, with the reason.
+struct Remedy {
+  std::vector<Change> changes;
+  std::string reason;
+};
+Remedy remedy_of(Finding const& finding, Analysis const& analysis);
+
+}  // namespace stepscope::analyzer
