@@ -2,34 +2,14 @@
 
 #include <algorithm>
 #include <tuple>
-#include <unordered_map>
-
-#include <tbb/parallel_for.h>
 
 #include "analyzer/metrics/core/quantile.h"
 #include "analyzer/metrics/core/saturate.h"
 #include "analyzer/metrics/critical_path/op_slack.h"
+#include "analyzer/metrics/critical_path/process_graphs.h"
 
 namespace stepscope::analyzer {
 namespace {
-
-/// The devices of one process that the path may come to.
-using PathProcess = std::span<DeviceOps const>;
-
-std::vector<PathProcess> chosen_processes(CriticalPathInput const& input) {
-  std::vector<PathProcess> result;
-  auto const& devices = input.devices;
-  for (size_t first = 0, last = 0; first < devices.size(); first = last) {
-    int32_t const rank_index = devices[first].ref.rank_index;
-    while (last < devices.size() && devices[last].ref.rank_index == rank_index) ++last;
-
-    bool const is_chosen =
-        std::any_of(input.chosen.begin(), input.chosen.end(),
-                    [&](DeviceStats const& d) { return d.ref.rank_index == rank_index; });
-    if (is_chosen) result.push_back(PathProcess(devices).subspan(first, last - first));
-  }
-  return result;
-}
 
 /// First begin to last end of the chosen devices' windows; none if all are empty.
 std::optional<Interval> path_window(std::vector<DeviceStats> const& chosen) {
@@ -41,90 +21,6 @@ std::optional<Interval> path_window(std::vector<DeviceStats> const& chosen) {
                     : device.window;
   }
   return window;
-}
-
-/// The joins of all processes, and who was ready last for each.
-class JoinMatcher {
- public:
-  JoinMatcher(CriticalPathInput const& input, std::vector<PathProcess> const& processes)
-      : of_process_(processes.size()),
-        least_elsewhere_(input.collectives.size(), std::numeric_limits<int64_t>::max()) {
-    std::unordered_map<int32_t, size_t> process_of_rank;
-    for (size_t p = 0; p < processes.size(); ++p)
-      process_of_rank.emplace(processes[p].front().ref.rank_index, p);
-
-    for (uint32_t c = 0; c < input.collectives.size(); ++c) {
-      auto const& participants = input.collectives[c].participants;
-      if (participants.size() < 2) continue;
-      for (auto const& participant : participants) {
-        auto const process = process_of_rank.find(participant.ref.rank_index);
-        if (process == process_of_rank.end())
-          least_elsewhere_[c] = std::min(least_elsewhere_[c], participant.wait_ns);
-        else
-          of_process_[process->second].push_back(
-              {participant.row, kNoNode, c, participant.wait_ns, 0, false});
-      }
-    }
-  }
-  std::vector<CollectiveJoin> take(size_t process) { return std::move(of_process_[process]); }
-
-  /// Says who jumps; returns where to, by collective.
-  std::vector<OpPlace> find_last(std::vector<PathProcess> const& processes,
-                                 std::vector<DependencyGraph>& graphs) const {
-    std::vector<OpPlace> last(least_elsewhere_.size());
-    std::vector<LastKey> best(last.size(), LastKey{std::numeric_limits<int64_t>::max(), 0, 0, 0});
-
-    for (uint32_t p = 0; p < graphs.size(); ++p) {
-      for (CollectiveJoin const& join : graphs[p].joins) {
-        LastKey const key{head_start(graphs[p], join), processes[p].front().trace().info().rank, p,
-                          join.op};
-        if (key >= best[join.collective]) continue;
-        best[join.collective] = key;
-        last[join.collective] = {p, join.op};
-      }
-    }
-
-    for (DependencyGraph& graph : graphs) {
-      for (CollectiveJoin& join : graph.joins) {
-        int64_t const least_here = std::get<0>(best[join.collective]);
-        int64_t const least_elsewhere = least_elsewhere_[join.collective];
-        join.lead_ns = head_start(graph, join) - std::min(least_here, least_elsewhere);
-        join.is_jump = join.lead_ns > 0 && least_here <= least_elsewhere;
-      }
-    }
-
-    return last;
-  }
-
- private:
-  /// Orders participants by when they were ready; equally late ones by how ranks are called.
-  using LastKey = std::tuple<int64_t, int32_t, uint32_t, uint32_t>;
-
-  /// For how long it could have done the transfer before that began. Usually this is what it waited
-  /// in it: no common clock is needed. Where it did not even begin for a reason that it does not
-  /// know, it waited for that with all the others.
-  [[nodiscard]] int64_t head_start(DependencyGraph const& graph, CollectiveJoin const& join) const {
-    GraphOp const& op = graph.ops[join.op];
-    int64_t const late = op.ready == kNothingBefore ? 0 : op.start - op.ready;
-    return join.wait_ns + (late >= graph.latency_limit_of(op) ? late : 0);
-  }
-
-  std::vector<std::vector<CollectiveJoin>> of_process_;
-  std::vector<int64_t> least_elsewhere_;  ///< by collective: waits of ranks that were not asked for
-};
-
-std::vector<int64_t> latency_limits(CriticalPathInput const& input, PathProcess process) {
-  std::vector<int64_t> limits;
-  for (DeviceOps const& device : process) {
-    auto const facts =
-        std::lower_bound(input.chosen.begin(), input.chosen.end(), device.ref,
-                         [](DeviceStats const& d, DeviceRef ref) { return d.ref < ref; });
-    bool const is_known = facts != input.chosen.end() && facts->ref == device.ref;
-    limits.push_back(
-        std::max(input.launch_latency_limit_ns, is_known ? facts->launch.latency_limit_ns : 0));
-  }
-
-  return limits;
 }
 
 /// The op that ends last until the window's end; of equal ones the one of the first rank, there the
@@ -301,20 +197,16 @@ std::optional<CriticalPathStats> find_critical_path(CriticalPathInput const& inp
                                                     std::vector<PathPiece>* pieces) {
   std::optional<Interval> const window = path_window(input.chosen);
   if (!window) return std::nullopt;
-  std::vector<PathProcess> const processes = chosen_processes(input);
-  JoinMatcher joins(input, processes);
-  std::vector<DependencyGraph> graphs(processes.size());
-  tbb::parallel_for(size_t{0}, processes.size(), [&](size_t p) {
-    if (input.stop.stop_requested()) return;
-    auto const rank_index = static_cast<size_t>(processes[p].front().ref.rank_index);
-    graphs[p] =
-        make_dependency_graph(processes[p], input.host_steps.threads[rank_index], joins.take(p),
-                              latency_limits(input, processes[p]), input.launch_latency_limit_ns);
-  });
+  ProcessGraphs made =
+      make_process_graphs({input.devices, input.host_steps, input.collectives, input.chosen,
+                           input.launch_latency_limit_ns, input.stop});
   if (input.stop.stop_requested()) return std::nullopt;
+  std::vector<PathProcess> const& processes = made.processes;
+  std::vector<DependencyGraph>& graphs = made.graphs;
+
   OpPlace const start = last_op(graphs, processes, *window);
   if (start.op == kNoNode) return std::nullopt;
-  std::vector<OpPlace> const last_participants = joins.find_last(processes, graphs);
+  std::vector<OpPlace> const last_participants = find_last_participants(input.collectives, made);
   CriticalPathWalk const route = find_route(graphs, start, window->begin, last_participants);
 
   PathNames names;
