@@ -22,6 +22,7 @@
 #include "analyzer/metrics/communication/pipeline.h"
 #include "analyzer/metrics/communication/wait_attribution.h"
 #include "analyzer/metrics/critical_path/critical_path.h"
+#include "analyzer/metrics/critical_path/path_part.h"
 #include "analyzer/metrics/critical_path/streamed_path.h"
 #include "analyzer/metrics/steps/step_detection.h"
 #include "analyzer/metrics/steps/steps.h"
@@ -81,21 +82,6 @@ void append_results(Analysis from, Analysis& to) {
   append_all(from.copies, to.copies);
 }
 
-/// Whether the launch call of any device op is known, or a device marks its steps itself.
-bool has_launches(std::vector<DeviceOps> const& devices) {
-  return std::any_of(devices.begin(), devices.end(), [](DeviceOps const& device) {
-    RowView const rows = device.rows();
-    auto const tracks = device.trace().tracks();
-    bool const marks_steps =
-        std::any_of(tracks.begin(), tracks.end(), [&](model::Track const& track) {
-          return track.kind == model::TrackKind::kThread && track.device == device.ref.device;
-        });
-
-    return marks_steps || std::any_of(device.ops.begin(), device.ops.end(),
-                                      [&](uint32_t row) { return rows.link(row).valid(); });
-  });
-}
-
 /// The processes of a run as analyze() reads them.
 struct Processes {
   using Whole = base::Expected<std::shared_ptr<model::RankTrace const>>;
@@ -152,10 +138,7 @@ class RunAnalyzer {
  private:
   /// Steps and collectives: the skeletons of all processes suffice.
   void observe_skeletons() {
-    host_steps_ = find_host_steps(processes_.skeleton);
-    // Marked steps tell nothing about devices whose launches are not recorded.
-    if (host_steps_.source == StepSource::kNone || !has_launches(devices_))
-      detect_steps(devices_, host_steps_);
+    host_steps_ = find_steps(processes_.skeleton, devices_);
     results_.step_source = host_steps_.source;
     results_.step_confidence = host_steps_.confidence;
     results_.layers = host_steps_.layers;

@@ -78,11 +78,9 @@ class StretchSweep {
   }
 
   void end_at(int64_t instant) {
-    int64_t const begin =
-        stretches_.all.empty() ? stretches_.begin : stretches_.all.back().end;
+    int64_t const begin = stretches_.all.empty() ? stretches_.begin : stretches_.all.back().end;
     if (instant <= begin) return;
-    stretches_.all.push_back(
-        {instant, innermost_.row, innermost_.path_class, starts_step_, false});
+    stretches_.all.push_back({instant, innermost_.row, innermost_.path_class, starts_step_, false});
     starts_step_ = false;
   }
 

@@ -38,12 +38,12 @@ struct ReplayWeights {
 };
 
 enum class ReplayNodeKind : uint8_t {
-  kRoot,     ///< the begin of time
-  kHost,     ///< a stretch of a thread
-  kOp,       ///< a device op
-  kArrival,  ///< a participant that begins a collective: takes no time
-  kTransfer, ///< of a collective, from its last arrival on
-  kDeparture ///< the end of a participant
+  kRoot,      ///< the begin of time
+  kHost,      ///< a stretch of a thread
+  kOp,        ///< a device op
+  kArrival,   ///< a participant that begins a collective: takes no time
+  kTransfer,  ///< of a collective, from its last arrival on
+  kDeparture  ///< the end of a participant
 };
 
 struct ReplayNode {
@@ -55,7 +55,7 @@ struct ReplayNode {
   uint32_t process = 0;       ///< place among the processes; none of a transfer
   uint32_t row = kNoNode;     ///< in the process's trace; of a transfer the collective's number
   uint32_t track = 0;
-  int32_t step = -1;          ///< op and departure: place among ReplayGraph::steps
+  int32_t step = -1;  ///< op and departure: place among ReplayGraph::steps
 };
 
 /// A step of a device.
@@ -63,25 +63,24 @@ struct ReplayStep {
   DeviceRef ref;
   int64_t step = 0;
   bool is_measured = false;
-  int32_t before = -1;     ///< the step before it on its device
-  Interval when;           ///< as recorded: the period that is measured
-  int64_t lead_ns = 0;     ///< from the end of the step before to `when`
+  int32_t before = -1;  ///< the step before it on its device
+  Interval when;        ///< as recorded: the period that is measured
+  int64_t lead_ns = 0;  ///< from the end of the step before to `when`
 };
 
 /// One process of a replay.
 struct ReplayProcess {
   std::span<DeviceOps const> devices;
-  DependencyGraph const* graph = nullptr;
   std::vector<std::vector<HostStep>> const* host_steps = nullptr;  ///< by track
 };
 
 struct ReplayGraph {
   std::vector<ReplayProcess> processes;
   std::vector<ReplayNode> nodes;
-  std::vector<uint32_t> first_edge;  ///< by node, and one more
-  std::vector<uint32_t> source;      ///< by edge
+  std::vector<uint32_t> first_edge;   ///< by node, and one more
+  std::vector<uint32_t> source;       ///< by edge
   std::vector<ReplayEdge> edge_kind;  ///< by edge
-  std::vector<int64_t> usual_lag;    ///< by edge: in ops' delays the usual one in place of its own
+  std::vector<int64_t> usual_lag;     ///< by edge: in ops' delays the usual one in place of its own
   ReplayWeights recorded;
   std::vector<ReplayStep> steps;
   /// False: records contradict each other, so that something would wait for itself. Then there are
@@ -95,15 +94,11 @@ struct ReplayInput {
   std::vector<CollectiveStats> const& collectives;  ///< of what was read
   std::vector<DeviceStats> const& chosen;           ///< those that are to be replayed, by ref
   std::vector<StepStats> const& steps;              ///< to be measured, by (ref, step)
-  std::vector<std::vector<Interval>> const& periods;  ///< beside `chosen`: what is measured
+  std::vector<std::vector<Interval>> const&
+      periods;  ///< beside `chosen`: what is measured, by time
   int64_t launch_latency_limit_ns = 10'000;
 };
 
-/// The dependency graphs of the processes that are replayed, and the graph over all of them.
-struct Replayable {
-  std::vector<DependencyGraph> graphs;
-  ReplayGraph graph;
-};
-Replayable make_replayable(ReplayInput const& input);
+ReplayGraph make_replay_graph(ReplayInput const& input);
 
 }  // namespace stepscope::analyzer

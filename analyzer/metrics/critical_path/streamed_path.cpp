@@ -7,135 +7,12 @@
 #include <tbb/parallel_for.h>
 
 #include "analyzer/metrics/communication/collectives.h"
+#include "analyzer/metrics/critical_path/path_part.h"
 
 namespace stepscope::analyzer {
 namespace {
 
-constexpr auto kIsBefore = [](auto const& device, DeviceRef ref) { return device.ref < ref; };
-
-/// The part of the run that the path is to explain.
-struct PathPart {
-  bool is_all = false;               ///< of what was asked for
-  std::vector<DeviceStats> devices;  ///< with their windows in it; by ref
-  std::vector<StepStats> steps;      ///< by (ref, step)
-};
-
-/// All that the path asks of a device's facts: its window and the delay that is its own.
-DeviceStats facts_for_path(DeviceStats const& device, Interval window) {
-  DeviceStats facts;
-  facts.ref = device.ref;
-  facts.window = window;
-  facts.launch.latency_limit_ns = device.launch.latency_limit_ns;
-  return facts;
-}
-
-/// Whether the options chose a device of each process. The path looks into no other process.
-std::vector<bool> chosen_processes(model::Run const& skeleton, Analysis const& facts) {
-  std::vector<bool> is_chosen(skeleton.ranks.size());
-  for (DeviceStats const& device : facts.devices)
-    is_chosen[static_cast<size_t>(device.ref.rank_index)] = true;
-  return is_chosen;
-}
-
-/// The part of all that the path is to explain, at most 1.
-double part_of_path(model::Run const& skeleton, std::vector<bool> const& is_chosen) {
-  uint64_t events = 0;
-  for (size_t r = 0; r < is_chosen.size(); ++r)
-    if (is_chosen[r]) events += skeleton.ranks[r].trace.whole_event_count();
-  return events <= kMostWholePathEvents
-             ? 1
-             : static_cast<double>(kMostPathEvents) / static_cast<double>(events);
-}
-
-/// The middle steps by number, first and last; none without steps.
-std::optional<std::pair<int64_t, int64_t>> middle_steps(Analysis const& facts, double part) {
-  std::vector<int64_t> numbers;
-  for (StepStats const& step : facts.steps) numbers.push_back(step.step);
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  if (numbers.empty()) return std::nullopt;
-  size_t const count = std::clamp<size_t>(
-      static_cast<size_t>(part * static_cast<double>(numbers.size())), 1, numbers.size());
-  size_t const first = (numbers.size() - count) / 2;
-  return std::pair(numbers[first], numbers[first + count - 1]);
-}
-
-PathPart choose_part(Analysis const& facts, double part) {
-  PathPart chosen;
-  chosen.is_all = part >= 1;
-
-  auto const middle = middle_steps(facts, part);
-  for (StepStats const& step : facts.steps)
-    if (middle && step.step >= middle->first && step.step <= middle->second)
-      chosen.steps.push_back(step);
-
-  for (DeviceStats const& device : facts.devices) {
-    DeviceStats of_part = facts_for_path(device, device.window);
-
-    int64_t begin = std::numeric_limits<int64_t>::max(), end = std::numeric_limits<int64_t>::min();
-    for (auto step = std::partition_point(chosen.steps.begin(), chosen.steps.end(),
-                                          [&](StepStats const& s) { return s.ref < device.ref; });
-         step != chosen.steps.end() && step->ref == device.ref; ++step) {
-      begin = std::min(begin, step->window.begin);
-      end = std::max(end, step->window.end);
-    }
-
-    if (part >= 1) {
-      chosen.devices.push_back(std::move(of_part));
-      continue;
-    }
-    if (!middle) {
-      auto const length = static_cast<int64_t>(part * static_cast<double>(device.window.length()));
-      begin = device.window.begin + (device.window.length() - length) / 2;
-      end = begin + length;
-    }
-
-    if (begin >= end) continue;
-    of_part.window = {begin, end};
-    chosen.devices.push_back(std::move(of_part));
-  }
-  return chosen;
-}
-
-/// From the first begin to the last end of all that belongs to the part, on hosts too, and a step
-/// before. The step before shows what threads did, and what ops waited for, as the part begins.
-Interval range_of(PathPart const& part) {
-  Interval range = part.devices.front().window;
-  auto const add = [&](Interval when) {
-    range = {std::min(range.begin, when.begin), std::max(range.end, when.end)};
-  };
-  for (DeviceStats const& device : part.devices) add(device.window);
-
-  int64_t longest = 0;
-  for (StepStats const& step : part.steps) {
-    add(step.host_window);
-    longest = std::max({longest, step.host_window.length(), step.window.length()});
-  }
-
-  range.begin -= longest;
-  return range;
-}
-
-/// The chosen processes in a range of run time. Told to stop, it reads no more: processes that were
-/// not read have no events.
-base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen,
-                                      Interval range, std::stop_token const& stop) {
-  model::Run read{run.skeleton.name, {}, run.skeleton.clock, {}};
-  std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.skeleton.ranks.size());
-
-  tbb::parallel_for(size_t{0}, ranks.size(), [&](size_t r) {
-    if (!is_chosen[r] || stop.stop_requested())
-      ranks[r].emplace(model::RankTrace());
-    else
-      ranks[r].emplace(run.read_window(r, range));
-  });
-
-  for (auto& rank : ranks) {
-    if (!*rank) return base::fail_with(*rank);
-    read.ranks.push_back(std::move(**rank));
-  }
-  return read;
-}
+constexpr auto kIsBeforeDevice = [](auto const& device, DeviceRef ref) { return device.ref < ref; };
 
 /// The collectives with the rows of what was read as a whole. Rows of processes that were not read
 /// say nothing.
@@ -150,14 +27,14 @@ std::vector<CollectiveStats> collectives_of_whole(std::vector<CollectiveStats> c
   tbb::parallel_for(size_t{0}, skeletons.size(), [&](size_t d) {
     read[d].ref = skeletons[d].ref;
     auto const whole =
-        std::lower_bound(devices.begin(), devices.end(), skeletons[d].ref, kIsBefore);
+        std::lower_bound(devices.begin(), devices.end(), skeletons[d].ref, kIsBeforeDevice);
     if (whole != devices.end() && whole->ref == skeletons[d].ref)
       read[d].rows = rows_in_whole(skeletons[d], *whole);
   });
 
   tbb::parallel_for(size_t{0}, collectives.size(), [&](size_t c) {
     for (CollectiveStats::Participant& own : collectives[c].participants) {
-      auto const device = std::lower_bound(read.begin(), read.end(), own.ref, kIsBefore);
+      auto const device = std::lower_bound(read.begin(), read.end(), own.ref, kIsBeforeDevice);
       auto const row = std::lower_bound(device->rows.begin(), device->rows.end(),
                                         std::pair(own.row, uint32_t{0}));
       if (row != device->rows.end()) own.row = row->second;
@@ -166,55 +43,12 @@ std::vector<CollectiveStats> collectives_of_whole(std::vector<CollectiveStats> c
   return collectives;
 }
 
-/// The collectives with a participant that was read in the range, with the rows of what was read.
-/// Rows of processes that were not read say nothing.
-std::vector<CollectiveStats> collectives_of(std::vector<CollectiveStats> const& all,
-                                            std::vector<DeviceOps> const& devices,
-                                            std::vector<bool> const& is_read, Interval range) {
-  std::vector<CollectiveStats> result;
-
-  auto const row_of = [&](CollectiveStats::Participant const& own) -> std::optional<uint32_t> {
-    auto const device = std::lower_bound(devices.begin(), devices.end(), own.ref, kIsBefore);
-    if (device == devices.end() || device->ref != own.ref) return std::nullopt;
-    auto op = std::partition_point(device->ops.begin(), device->ops.end(), [&](uint32_t row) {
-      return device->start(row) < own.when.begin;
-    });
-    for (; op != device->ops.end() && device->start(*op) == own.when.begin; ++op)
-      if (device->trace().kind(*op) == model::EventKind::kCollective &&
-          device->trace().columns().track[*op] == own.track && device->end(*op) == own.when.end)
-        return *op;
-    return std::nullopt;
-  };
-
-  for (CollectiveStats const& collective : all) {
-    auto const touches = [&](auto const& own) {
-      return own.when.begin < range.end && own.when.end > range.begin;
-    };
-    if (std::none_of(collective.participants.begin(), collective.participants.end(), touches))
-      continue;
-
-    CollectiveStats kept = collective;
-    std::erase_if(kept.participants, [&](CollectiveStats::Participant& own) {
-      if (!is_read[static_cast<size_t>(own.ref.rank_index)]) return false;
-      auto const row = row_of(own);
-      if (row) own.row = *row;
-      return !row;
-    });
-    if (!kept.participants.empty()) result.push_back(std::move(kept));
-  }
-  return result;
-}
-
 }  // namespace
-
-bool is_path_of_all(model::Run const& skeleton, Analysis const& facts) {
-  return part_of_path(skeleton, chosen_processes(skeleton, facts)) >= 1;
-}
 
 base::Expected<std::optional<CriticalPathStats>> find_streamed_path(StreamedRun const& run,
                                                                     FactsBeforePath const& known,
                                                                     AnalyzeOptions const& options) {
-  std::vector<bool> const is_chosen = chosen_processes(run.skeleton, known.facts);
+  std::vector<bool> const is_chosen = chosen_for_path(run.skeleton, known.facts);
   PathPart const part = choose_part(known.facts, part_of_path(run.skeleton, is_chosen));
   if (part.devices.empty()) return std::nullopt;
   Interval const range = part.is_all ? kAllTime : range_of(part);
@@ -224,7 +58,7 @@ base::Expected<std::optional<CriticalPathStats>> find_streamed_path(StreamedRun 
   std::vector<DeviceOps> const devices = index_devices(*read);
   std::vector<CollectiveStats> const collectives =
       part.is_all ? collectives_of_whole(known.facts.collectives, known.devices, devices)
-                  : collectives_of(known.facts.collectives, devices, is_chosen, range);
+                  : collectives_in_range(known.facts.collectives, devices, is_chosen, range);
   return find_critical_path({devices, known.host_steps, collectives, part.devices, part.steps,
                              options.launch_latency_limit_ns});
 }
@@ -254,7 +88,7 @@ base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analy
   std::vector<DeviceOps> const devices = index_devices(found.run);
   HostSteps const steps = find_host_steps(found.run);
   std::vector<CollectiveStats> const collectives =
-      collectives_of(facts.collectives, devices, all, range);
+      collectives_in_range(facts.collectives, devices, all, range);
 
   CriticalPathInput input{devices, steps, collectives, part.devices, part.steps};
   input.wants_slack = false;

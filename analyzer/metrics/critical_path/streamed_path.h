@@ -19,9 +19,6 @@ struct FactsBeforePath {
   HostSteps const& host_steps;
   Analysis const& facts;  ///< its devices and steps are those that were asked for
 };
-/// Whether the path is that of all that was asked for, or of its middle steps.
-bool is_path_of_all(model::Run const& skeleton, Analysis const& facts);
-
 /// Where the run is read as a whole: what find_critical_path() says of the run in memory. None as
 /// that says. Errors: those of reading.
 base::Expected<std::optional<CriticalPathStats>> find_streamed_path(StreamedRun const& run,

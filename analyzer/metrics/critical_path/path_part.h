@@ -1,0 +1,45 @@
+// The part of a run that the critical path and a replay look at: all that was asked for, or, of a
+// run that is more than memory holds, its middle steps; and what is read for it.
+#pragma once
+
+#include <stop_token>
+#include <vector>
+
+#include "analyzer/metrics/core/device_ops.h"
+#include "analyzer/metrics/core/streamed_run.h"
+#include "analyzer/results/analysis.h"
+
+namespace stepscope::analyzer {
+
+/// The part of the run that the path is to explain.
+struct PathPart {
+  bool is_all = false;               ///< of what was asked for
+  std::vector<DeviceStats> devices;  ///< with their windows in it; by ref
+  std::vector<StepStats> steps;      ///< by (ref, step)
+};
+
+/// All that the path asks of a device's facts: its window and the delay that is its own.
+DeviceStats facts_for_path(DeviceStats const& device, Interval window);
+/// Whether the options chose a device of each process. The path looks into no other process.
+std::vector<bool> chosen_for_path(model::Run const& skeleton, Analysis const& facts);
+/// The part of all that the path is to explain, at most 1.
+double part_of_path(model::Run const& skeleton, std::vector<bool> const& is_chosen);
+/// Whether the path is that of all that was asked for, or of its middle steps.
+bool is_path_of_all(model::Run const& skeleton, Analysis const& facts);
+/// `part`: of all, as part_of_path() says.
+PathPart choose_part(Analysis const& facts, double part);
+
+/// From the first begin to the last end of all that belongs to the part, on hosts too, and a step
+/// before. The step before shows what threads did, and what ops waited for, as the part begins.
+Interval range_of(PathPart const& part);
+/// The chosen processes in a range of run time. Told to stop, it reads no more: processes that were
+/// not read have no events. Errors: those of reading.
+base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen,
+                                      Interval range, std::stop_token const& stop);
+/// The collectives with a participant that was read in the range, with the rows of what was read.
+/// Rows of processes that were not read say nothing.
+std::vector<CollectiveStats> collectives_in_range(std::vector<CollectiveStats> const& all,
+                                                  std::vector<DeviceOps> const& devices,
+                                                  std::vector<bool> const& is_read, Interval range);
+
+}  // namespace stepscope::analyzer

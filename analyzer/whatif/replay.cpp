@@ -1,0 +1,184 @@
+#include "analyzer/whatif/replay.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace stepscope::analyzer {
+namespace {
+
+/// More of them one does not read.
+constexpr size_t kMostResiduals = 5;
+/// A device that begins an op later than this for no reason was waiting for something that no
+/// record tells.
+constexpr int64_t kOwnDelay = 10'000;
+
+/// Sums along a path by class and name.
+class PathSums {
+ public:
+  explicit PathSums(ReplayGraph const& graph) : graph_(graph) {}
+
+  void add(ReplayNode const& node, PathClass path_class, int64_t ns) {
+    if (ns <= 0) return;
+    by_class_[static_cast<size_t>(path_class)] += ns;
+    by_name_[{path_class, name_of(node)}] += ns;
+  }
+  void add_delay(ReplayNode const& node, ReplayEdge edge, int64_t lag, int64_t usual) {
+    bool const is_unexplained = edge == ReplayEdge::kRoot || lag > kOwnDelay;
+    add(node, is_unexplained ? PathClass::kUnexplained : PathClass::kLaunch, lag);
+    if (lag == usual) return;
+    auto& [ns, count] = residuals_[{node.path_class, name_of(node)}];
+    ns += lag - usual;
+    ++count;
+  }
+
+  /// `step_ns`: what the classes of a step sum to. `steps`: on the path.
+  ReplayPath finish(double step_ns, uint64_t steps) const {
+    ReplayPath path;
+    int64_t total = 0;
+    for (int64_t const ns : by_class_) total += ns;
+    if (total <= 0) return path;
+
+    for (size_t c = 0; c < by_class_.size(); ++c)
+      path.of_step[c] = static_cast<int64_t>(static_cast<double>(by_class_[c]) * step_ns /
+                                             static_cast<double>(total));
+    auto const most = std::max_element(by_class_.begin(), by_class_.end());
+    path.most = static_cast<PathClass>(most - by_class_.begin());
+    path.most_name = name_with_most(path.most);
+    path.residuals = largest_residuals(std::max<uint64_t>(steps, 1));
+    return path;
+  }
+
+ private:
+  using Key = std::pair<PathClass, std::string_view>;
+
+  [[nodiscard]] std::string_view name_of(ReplayNode const& node) const {
+    if (node.row == kNoNode || node.kind == ReplayNodeKind::kTransfer) return {};
+    return graph_.processes[node.process].devices.front().trace().name(node.row);
+  }
+
+  [[nodiscard]] std::string name_with_most(PathClass path_class) const {
+    std::string_view best;
+    int64_t most = 0;
+    for (auto const& [key, ns] : by_name_) {
+      if (key.first != path_class || key.second.empty() || ns <= most) continue;
+      best = key.second;
+      most = ns;
+    }
+    return std::string(best);
+  }
+
+  [[nodiscard]] std::vector<ReplayResidual> largest_residuals(uint64_t steps) const {
+    std::vector<ReplayResidual> all;
+    for (auto const& [key, sum] : residuals_)
+      all.push_back({std::string(key.second), key.first, sum.first / static_cast<int64_t>(steps),
+                     sum.second});
+    std::stable_sort(all.begin(), all.end(), [](ReplayResidual const& a, ReplayResidual const& b) {
+      return std::abs(a.ns) > std::abs(b.ns);
+    });
+    if (all.size() > kMostResiduals) all.resize(kMostResiduals);
+    return all;
+  }
+
+  ReplayGraph const& graph_;
+  PathSplit by_class_{};
+  std::map<Key, int64_t> by_name_;
+  std::map<Key, std::pair<int64_t, uint64_t>> residuals_;
+};
+
+/// The node at which a step of the last measured number ends last; none: 0.
+uint32_t last_node(ReplayGraph const& graph, ReplayTimes const& times) {
+  int64_t last_step = std::numeric_limits<int64_t>::min();
+  for (ReplayStep const& step : graph.steps)
+    if (step.is_measured) last_step = std::max(last_step, step.step);
+
+  uint32_t best = 0;
+  for (uint32_t node = 1; node < graph.nodes.size(); ++node) {
+    int32_t const step = graph.nodes[node].step;
+    if (step < 0) continue;
+    ReplayStep const& of = graph.steps[static_cast<size_t>(step)];
+    if (!of.is_measured || of.step != last_step) continue;
+    if (best == 0 || times.over[node] > times.over[best]) best = node;
+  }
+  return best;
+}
+
+int64_t begin_of(ReplayGraph const& graph, ReplayTimes const& times, ReplayStep const& step) {
+  if (step.before < 0) return step.when.begin;
+  return times.step_end[static_cast<size_t>(step.before)] + step.lead_ns;
+}
+
+/// The begin of the first measured step of any device.
+int64_t first_begin(ReplayGraph const& graph, ReplayTimes const& times) {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (ReplayStep const& step : graph.steps)
+    if (step.is_measured) first = std::min(first, begin_of(graph, times, step));
+  return first;
+}
+
+}  // namespace
+
+ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
+                   std::span<int64_t const> lag) {
+  ReplayTimes times;
+  times.over.resize(graph.nodes.size());
+  times.step_end.assign(graph.steps.size(), std::numeric_limits<int64_t>::min() / 2);
+  uint32_t const* const source = graph.source.data();
+
+  for (size_t node = 1; node < graph.nodes.size(); ++node) {
+    int64_t over = std::numeric_limits<int64_t>::min() / 2;
+    for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e)
+      over = std::max(over, times.over[source[e]] + lag[e]);
+    over += own[node];
+    times.over[node] = over;
+
+    if (int32_t const step = graph.nodes[node].step; step >= 0) {
+      int64_t& end = times.step_end[static_cast<size_t>(step)];
+      end = std::max(end, over);
+    }
+  }
+  return times;
+}
+
+std::vector<double> step_lengths(ReplayGraph const& graph, ReplayTimes const& times) {
+  std::vector<double> lengths;
+  for (size_t i = 0; i < graph.steps.size(); ++i)
+    if (graph.steps[i].is_measured)
+      lengths.push_back(
+          static_cast<double>(times.step_end[i] - begin_of(graph, times, graph.steps[i])));
+  return lengths;
+}
+
+ReplayPath replay_path(ReplayGraph const& graph, ReplayWeights const& weights,
+                       ReplayTimes const& times) {
+  PathSums sums(graph);
+  int64_t const begin = first_begin(graph, times);
+
+  for (uint32_t node = last_node(graph, times); node != 0 && times.over[node] > begin;) {
+    ReplayNode const& at = graph.nodes[node];
+    int64_t const ready = times.over[node] - weights.own[node];
+    sums.add(at, at.path_class, times.over[node] - std::max(ready, begin));
+
+    uint32_t binding = graph.first_edge[node];
+    for (uint32_t e = binding; e < graph.first_edge[node + 1]; ++e)
+      if (times.over[graph.source[e]] + weights.lag[e] == ready) binding = e;
+    uint32_t const from = graph.source[binding];
+    if (from != 0 && ready > begin)
+      sums.add_delay(at, graph.edge_kind[binding], weights.lag[binding], graph.usual_lag[binding]);
+    node = from;
+  }
+
+  std::vector<double> const lengths = step_lengths(graph, times);
+  double total = 0;
+  for (double const length : lengths) total += length;
+  std::set<int64_t> numbers;
+  for (ReplayStep const& step : graph.steps)
+    if (step.is_measured) numbers.insert(step.step);
+  return sums.finish(lengths.empty() ? 0 : total / static_cast<double>(lengths.size()),
+                     numbers.size());
+}
+
+}  // namespace stepscope::analyzer

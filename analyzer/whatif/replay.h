@@ -1,0 +1,38 @@
+// Evaluates a replay graph: when everything would be over, how long steps would be, and which chain
+// of work would make them so long. O(nodes + edges), one pass.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyzer/results/whatif_stats.h"
+#include "analyzer/whatif/replay_graph.h"
+
+namespace stepscope::analyzer {
+
+struct ReplayTimes {
+  std::vector<int64_t> over;      ///< by node: when it is over
+  std::vector<int64_t> step_end;  ///< by step: when the last of its ops is over
+};
+/// `own`: by node. `lag`: by edge.
+ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
+                   std::span<int64_t const> lag);
+
+/// Lengths of the measured steps, in the order of graph.steps. A step is as long as from the end of
+/// the one before it to its own end, where the recording measures it so.
+std::vector<double> step_lengths(ReplayGraph const& graph, ReplayTimes const& times);
+
+struct ReplayPath {
+  PathSplit of_step{};  ///< ns of a mean step
+  PathClass most = PathClass::kUnexplained;
+  std::string most_name;  ///< name with most of that class; empty: none. Hostile text
+  std::vector<ReplayResidual> residuals;  ///< recorded − usual delays of its ops; by |ns|
+};
+/// The chain from the end of the last measured step back to the begin of the first. `times`: of
+/// `weights`.
+ReplayPath replay_path(ReplayGraph const& graph, ReplayWeights const& weights,
+                       ReplayTimes const& times);
+
+}  // namespace stepscope::analyzer
