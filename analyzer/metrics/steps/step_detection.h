@@ -12,7 +12,6 @@
 // update, it begins after the longest usual idle time. The names of the kernels before it identify
 // the place, so that all ranks of a data-parallel job find the same. What comes before the first
 // whole step and after the last is in no step.
-// whole step and after the last is in no step.
 #pragma once
 
 #include <span>

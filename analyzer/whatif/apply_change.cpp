@@ -1,0 +1,39 @@
+#include "analyzer/whatif/apply_change.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "analyzer/whatif/changes/changes.h"
+
+namespace stepscope::analyzer {
+
+AppliedChange apply_change(Change const& change, ReplayContext const& context,
+                           ReplayWeights& weights) {
+  switch (change.kind) {
+    case ChangeKind::kKernel:
+    case ChangeKind::kClass:
+    case ChangeKind::kCopies:
+      return change_ops(change, context, weights);
+    case ChangeKind::kBandwidth:
+    case ChangeKind::kLatency:
+    case ChangeKind::kCollective:
+      return change_transfers(change, context, weights);
+    case ChangeKind::kOverlap:
+      return overlap_transfers(change, context, weights);
+    case ChangeKind::kStraggler:
+      return remove_straggler(change, context, weights);
+    case ChangeKind::kImbalance:
+      return balance_steps(change, context, weights);
+    case ChangeKind::kHostRange:
+    case ChangeKind::kInput:
+    case ChangeKind::kSync:
+    case ChangeKind::kAllocation:
+    case ChangeKind::kLaunch:
+      return change_host(change, context, weights);
+  }
+  return {};
+}
+
+}  // namespace stepscope::analyzer
