@@ -32,19 +32,23 @@ enum class ChangeKind : uint8_t {
 struct HowMuch {
   double factor = 1;                 ///< new duration / old one; ≥ 0
   std::optional<int64_t> amount_ns;  ///< instead of it
+  /// To the nearest ns, at most model::kMaxTime.
   [[nodiscard]] int64_t of(int64_t ns) const;
 };
 
 struct Change {
   ChangeKind kind = ChangeKind::kKernel;
-  std::string selector;         ///< a regular expression, a class, an operation or a name
+  /// A regular expression (std::regex compiles it), a class, an operation's to_string() or a name;
+  /// else empty. Hostile text, as is `text`.
+  std::string selector;
   HowMuch how;                  ///< of the duration: "bandwidth=*2" is factor 0.5
   std::optional<int32_t> rank;  ///< of kStraggler; none = median
   std::string text;             ///< as it was written
 };
 
-/// HOW is "/1.5", "*2", "0", "off", "5us", "2ms", "300ns". Errors: not of that form, with what
-/// would be; an impossible value; a change that is known and not predicted yet.
+/// HOW is "/1.5", "*2", "0", "off", "5us", "2ms", "300ns". Factors are at most 1e6, and amounts at
+/// most model::kMaxTime. Errors: not of that form, with what would be; an impossible value; a
+/// change that is known and not predicted yet.
 base::Expected<Change> parse_change(std::string_view text);
 
 }  // namespace stepscope::analyzer

@@ -1,0 +1,32 @@
+// Any bytes as a change of a run: parsing never crashes, and each duration that an accepted change
+// gives is a possible one.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "analyzer/whatif/change.h"
+#include "trace/base/check.h"
+#include "trace/model/trace.h"
+
+extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
+  using namespace stepscope;
+  std::string_view const text(reinterpret_cast<char const*>(data), size);
+  auto const change = analyzer::parse_change(text);
+  if (!change) {
+    STEPSCOPE_CHECK(!change.error().message.empty());
+    return 0;
+  }
+
+  STEPSCOPE_CHECK(change->text == text);
+  STEPSCOPE_CHECK(std::isfinite(change->how.factor) && change->how.factor >= 0);
+  int64_t const amount = change->how.amount_ns.value_or(0);
+  STEPSCOPE_CHECK(amount >= 0 && amount <= model::kMaxTime);
+  STEPSCOPE_CHECK(change->rank.value_or(0) >= 0);
+
+  for (int64_t const ns : {int64_t{0}, int64_t{1}, model::kMaxTime}) {
+    int64_t const changed = change->how.of(ns);
+    STEPSCOPE_CHECK(changed >= 0 && changed <= model::kMaxTime);
+  }
+  return 0;
+}
