@@ -93,7 +93,6 @@ struct ReplayInput {
   HostSteps const& host_steps;                      ///< of the run
   std::vector<CollectiveStats> const& collectives;  ///< of what was read
   std::vector<DeviceStats> const& chosen;           ///< those that are to be replayed, by ref
-  std::vector<StepStats> const& steps;              ///< to be measured, by (ref, step)
   std::vector<std::vector<Interval>> const&
       periods;  ///< beside `chosen`: what is measured, by time
   int64_t launch_latency_limit_ns = 10'000;

@@ -20,6 +20,10 @@ struct WhatIfQuestion {
 base::Expected<WhatIfStats> what_if(StreamedRun const& run, Analysis const& analysis,
                                     WhatIfQuestion const& question);
 
+/// The same of a run in memory.
+WhatIfStats what_if(model::Run const& run, Analysis const& analysis,
+                    WhatIfQuestion const& question);
+
 /// The changes that stand for a finding's remedy; empty where no replay shows it, with the reason.
 struct Remedy {
   std::vector<Change> changes;

@@ -1,0 +1,239 @@
+// Changes that make ranks alike: a straggler as fast as the others, the same work on all.
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "analyzer/metrics/core/quantile.h"
+#include "analyzer/whatif/changes/changes.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// Ranks vary so much by themselves: nobody makes them more alike.
+constexpr double kAlike = 1.02;
+
+bool is_computing(ReplayNode const& node) {
+  return node.kind == ReplayNodeKind::kOp && node.path_class == PathClass::kCompute;
+}
+
+int32_t rank_of(ReplayContext const& context, ReplayNode const& node) {
+  return trace_of(context, node).info().rank;
+}
+
+bool is_meant(Change const& change, ReplayContext const& context, ReplayNode const& node) {
+  return !change.rank || rank_of(context, node) == *change.rank;
+}
+
+/// Mean duration of the kernels of each name on each device.
+class KernelMeans {
+ public:
+  KernelMeans(ReplayContext const& context, ReplayWeights const& weights)
+      : context_(context), number_of_name_(context.graph.processes.size()) {
+    for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
+      ReplayNode const& node = context.graph.nodes[number];
+      if (!is_computing(node)) continue;
+      Sum& sum = sum_of(node);
+      sum.ns += weights.own[number];
+      ++sum.count;
+    }
+    find_usual();
+  }
+
+  /// What the device's kernels of this name take in terms of the usual device's.
+  double times_usual(ReplayNode const& node) {
+    Sum const& sum = sum_of(node);
+    double const usual = usual_[number_of(node)];
+    return usual > 0 ? sum.mean() / usual : 1;
+  }
+
+ private:
+  struct Sum {
+    int64_t ns = 0, count = 0;
+    [[nodiscard]] double mean() const {
+      return count > 0 ? static_cast<double>(ns) / static_cast<double>(count) : 0;
+    }
+  };
+
+  uint32_t number_of(ReplayNode const& node) {
+    model::Trace const& trace = trace_of(context_, node);
+    auto& numbers = number_of_name_[node.process];
+    if (numbers.empty()) numbers.assign(trace.strings().size(), kNoNode);
+    uint32_t& number = numbers[trace.columns().name[node.row].value];
+    if (number == kNoNode)
+      number = names_.try_emplace(trace.name(node.row), static_cast<uint32_t>(names_.size()))
+                   .first->second;
+    return number;
+  }
+  Sum& sum_of(ReplayNode const& node) {
+    uint32_t const name = number_of(node);
+    if (sums_.size() <= name) sums_.resize(name + 1);
+    auto& of_name = sums_[name];
+    if (of_name.size() <= node.device) of_name.resize(node.device + 1U);
+    return of_name[node.device];
+  }
+
+  void find_usual() {
+    for (auto const& of_name : sums_) {
+      std::vector<double> means;
+      for (Sum const& sum : of_name)
+        if (sum.count > 0) means.push_back(sum.mean());
+      usual_.push_back(means.size() < 2 ? 0 : lower_median(means));
+    }
+  }
+
+  ReplayContext const& context_;
+  std::vector<std::vector<uint32_t>> number_of_name_;  ///< by process, by StringId
+  std::unordered_map<std::string_view, uint32_t> names_;
+  std::vector<std::vector<Sum>> sums_;  ///< by name, by device
+  std::vector<double> usual_;           ///< by name; 0: on one device only
+};
+
+uint64_t shorten_kernels(Change const& change, ReplayContext const& context,
+                         ReplayWeights& weights) {
+  KernelMeans means(context, weights);
+  uint64_t changed = 0;
+
+  for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
+    ReplayNode const& node = context.graph.nodes[number];
+    if (!is_computing(node) || !is_meant(change, context, node)) continue;
+    double const times = means.times_usual(node);
+    if (times < kAlike) continue;
+    weights.own[number] = HowMuch{1 / times, {}}.of(weights.own[number]);
+    ++changed;
+  }
+  return changed;
+}
+
+/// The stretches of a process's threads, step by step.
+class StretchesOfSteps {
+ public:
+  explicit StretchesOfSteps(ReplayContext const& context) {
+    std::map<std::pair<uint32_t, uint32_t>, int64_t> step_of_thread;
+    for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
+      ReplayNode const& node = context.graph.nodes[number];
+      if (node.kind != ReplayNodeKind::kHost) continue;
+      auto const thread = std::pair(node.process, node.track);
+      if (node.starts_step) {
+        auto const [at, is_first] = step_of_thread.try_emplace(thread, 0);
+        if (!is_first) ++at->second;
+      }
+      auto const step = step_of_thread.find(thread);
+      if (step != step_of_thread.end()) steps_[step->second][node.process].push_back(number);
+    }
+  }
+
+  /// Calls `visit(stretches of all processes)` for each step in which all do the same.
+  template <class Visit>
+  void visit(size_t processes, Visit visit) const {
+    for (auto const& [step, of_process] : steps_) {
+      if (of_process.size() != processes) continue;
+      size_t const count = of_process.begin()->second.size();
+      bool const are_alike =
+          std::all_of(of_process.begin(), of_process.end(),
+                      [&](auto const& entry) { return entry.second.size() == count; });
+      if (are_alike) visit(of_process);
+    }
+  }
+
+ private:
+  std::map<int64_t, std::map<uint32_t, std::vector<uint32_t>>> steps_;
+};
+
+/// Each stretch of the host as long as on the usual rank, where all ranks do the same in a step.
+uint64_t shorten_host(Change const& change, ReplayContext const& context, ReplayWeights& weights) {
+  uint64_t changed = 0;
+  StretchesOfSteps const steps(context);
+  std::vector<int64_t> const recorded = weights.own;
+
+  steps.visit(context.graph.processes.size(), [&](auto const& of_process) {
+    size_t const count = of_process.begin()->second.size();
+    for (size_t i = 0; i < count; ++i) {
+      std::vector<int64_t> lengths;
+      for (auto const& [process, nodes] : of_process) lengths.push_back(recorded[nodes[i]]);
+      int64_t const usual = lower_median(lengths);
+
+      for (auto const& [process, nodes] : of_process) {
+        int64_t& own = weights.own[nodes[i]];
+        bool const is_long = static_cast<double>(own) > static_cast<double>(usual) * kAlike;
+        if (!is_long || !is_meant(change, context, context.graph.nodes[nodes[i]])) continue;
+        own = usual;
+        ++changed;
+      }
+    }
+  });
+  return changed;
+}
+
+std::string no_such_rank(ReplayContext const& context) {
+  std::vector<int32_t> ranks;
+  for (ReplayProcess const& process : context.graph.processes)
+    ranks.push_back(process.devices.front().trace().info().rank);
+  std::sort(ranks.begin(), ranks.end());
+  return fmt::format("no such rank; there are {}", fmt::join(ranks, ", "));
+}
+
+}  // namespace
+
+AppliedChange remove_straggler(Change const& change, ReplayContext const& context,
+                               ReplayWeights& weights) {
+  AppliedChange applied;
+  auto const& processes = context.graph.processes;
+  size_t devices = 0;
+  for (ReplayProcess const& process : processes) devices += process.devices.size();
+  if (devices < 2) {
+    applied.refusal = "the run has one device: there is none to compare it with";
+    return applied;
+  }
+
+  bool const is_there =
+      std::any_of(processes.begin(), processes.end(), [&](ReplayProcess const& process) {
+        return !change.rank || process.devices.front().trace().info().rank == *change.rank;
+      });
+  if (!is_there) {
+    applied.refusal = no_such_rank(context);
+    return applied;
+  }
+
+  applied.changed = shorten_kernels(change, context, weights);
+  if (processes.size() > 1) applied.changed += shorten_host(change, context, weights);
+  if (applied.changed == 0)
+    applied.cautions.emplace_back("nothing of it takes longer than on the usual rank");
+  return applied;
+}
+
+AppliedChange balance_steps(Change const&, ReplayContext const& context, ReplayWeights& weights) {
+  // Compute of each step, by device.
+  ReplayGraph const& graph = context.graph;
+  std::vector<int64_t> compute(graph.steps.size());
+  for (uint32_t number = 1; number < graph.nodes.size(); ++number)
+    if (ReplayNode const& node = graph.nodes[number]; is_computing(node) && node.step >= 0)
+      compute[static_cast<size_t>(node.step)] += weights.own[number];
+
+  std::map<int64_t, std::pair<double, int>> of_number;  // step: sum, devices
+  for (size_t i = 0; i < compute.size(); ++i) {
+    auto& [sum, devices] = of_number[graph.steps[i].step];
+    sum += static_cast<double>(compute[i]);
+    ++devices;
+  }
+
+  AppliedChange applied;
+  for (uint32_t number = 1; number < graph.nodes.size(); ++number) {
+    ReplayNode const& node = graph.nodes[number];
+    if (!is_computing(node) || node.step < 0) continue;
+    auto const place = static_cast<size_t>(node.step);
+    auto const& [sum, devices] = of_number[graph.steps[place].step];
+    if (devices < 2 || compute[place] == 0) continue;
+
+    double const factor = sum / devices / static_cast<double>(compute[place]);
+    weights.own[number] = HowMuch{factor, {}}.of(weights.own[number]);
+    ++applied.changed;
+  }
+
+  if (applied.changed == 0) applied.refusal = "no step was recorded on two devices";
+  return applied;
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,59 @@
+// Which change of a replay stands for the remedy of a finding.
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "analyzer/whatif/whatif.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// What a finding's remedy does, as one would write it; or why no replay shows it.
+struct RemedyRow {
+  std::string_view rule, change, reason;
+};
+constexpr std::array kRemedies = {
+    RemedyRow{"input-bound", "input=0", ""},
+    RemedyRow{"host-bound-launches", "launch=0", ""},
+    RemedyRow{"launch-latency", "launch=0", ""},
+    RemedyRow{"blocking-sync", "sync=off", ""},
+    RemedyRow{"allocation-in-step", "alloc=0", ""},
+    RemedyRow{"load-imbalance", "imbalance=mean", ""},
+    RemedyRow{"exposed-communication", "overlap", ""},
+    RemedyRow{"pageable-copies", "copies=0", ""},
+    RemedyRow{"serialized-copies", "copies=0", ""},
+    RemedyRow{"small-buckets", "", "how buckets merge is not predicted yet"},
+    RemedyRow{"tensor-cores-unused", "", "how long kernels take in another form is not recorded"},
+    RemedyRow{"small-grids", "", "how long kernels take in another form is not recorded"},
+    RemedyRow{"pipeline-bubble", "", "other numbers of micro-batches are not predicted yet"},
+};
+
+std::optional<int32_t> rank_of(Finding const& finding, Analysis const&) {
+  for (auto const& [name, value] : finding.metrics)
+    if (name == "rank") return static_cast<int32_t>(value);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Remedy remedy_of(Finding const& finding, Analysis const& analysis) {
+  std::string text;
+  if (finding.rule == "straggler") {
+    auto const rank = rank_of(finding, analysis);
+    text = rank ? fmt::format("straggler={}", *rank) : "straggler=median";
+  }
+
+  for (RemedyRow const& row : kRemedies) {
+    if (row.rule != finding.rule) continue;
+    if (row.change.empty()) return {{}, std::string(row.reason)};
+    text = row.change;
+  }
+  if (text.empty()) return {};
+
+  auto change = parse_change(text);
+  if (!change) return {{}, change.error().message};
+  return {{std::move(*change)}, {}};
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,291 @@
+#include "analyzer/whatif/whatif.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "analyzer/metrics/communication/collectives.h"
+#include "analyzer/metrics/critical_path/path_part.h"
+#include "analyzer/metrics/steps/measured_steps.h"
+#include "analyzer/metrics/steps/step_detection.h"
+#include "analyzer/whatif/apply_change.h"
+#include "analyzer/whatif/replay.h"
+#include "trace/model/build/row_copy.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// What is replayed: all of a run, or its middle steps.
+struct ReplayPart {
+  model::Run const* run = nullptr;
+  std::shared_ptr<model::Run const> owned;  ///< where the part was read
+  std::vector<DeviceOps> devices;           ///< of `run`
+  HostSteps host_steps;
+  std::vector<CollectiveStats> collectives;  ///< with rows of `run`
+  std::vector<DeviceStats> chosen;
+  std::vector<std::vector<Interval>> periods;  ///< measured, beside `chosen`
+  bool is_all = true;
+};
+
+double mean(std::vector<double> const& values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// Half of the 95 % interval of the mean, as its share.
+double spread_of(std::vector<double> const& lengths) {
+  if (lengths.size() < 2) return 0;
+  double const middle = mean(lengths);
+  double squares = 0;
+  for (double const length : lengths) squares += (length - middle) * (length - middle);
+  auto const count = static_cast<double>(lengths.size());
+  constexpr double kNormal95 = 1.96;
+  double const half = kNormal95 * std::sqrt(squares / (count - 1) / count);
+  return middle > 0 ? half / middle : 0;
+}
+
+/// The measured periods of the chosen devices that lie in their windows.
+std::vector<std::vector<Interval>> periods_in(Analysis const& analysis,
+                                              std::vector<DeviceStats> const& chosen) {
+  auto const all = measured_periods(analysis);
+  std::vector<std::vector<Interval>> periods(chosen.size());
+  for (size_t c = 0; c < chosen.size(); ++c) {
+    for (size_t d = 0; d < analysis.devices.size(); ++d) {
+      if (analysis.devices[d].ref != chosen[c].ref) continue;
+      for (MeasuredPeriod const& period : all[d])
+        if (period.when.begin >= chosen[c].window.begin && period.when.end <= chosen[c].window.end)
+          periods[c].push_back(period.when);
+    }
+  }
+  return periods;
+}
+
+base::Expected<ReplayPart> read_part(StreamedRun const& run, Analysis const& analysis) {
+  std::vector<bool> const is_chosen = chosen_for_path(run.skeleton, analysis);
+  PathPart const chosen = choose_part(analysis, part_of_path(run.skeleton, is_chosen));
+  ReplayPart part;
+  part.is_all = chosen.is_all;
+  part.chosen = chosen.devices;
+  if (part.chosen.empty()) return part;
+
+  Interval const range = part.is_all ? kAllTime : range_of(chosen);
+  auto read = read_range(run, is_chosen, range, {});
+  if (!read) return base::fail_with(read);
+  part.owned = std::make_shared<model::Run const>(std::move(*read));
+  part.run = part.owned.get();
+
+  part.devices = index_devices(*part.run);
+  part.host_steps = find_steps(run.skeleton, index_devices(run.skeleton));
+  part.collectives = collectives_in_range(analysis.collectives, part.devices, is_chosen, range);
+  part.periods = periods_in(analysis, part.chosen);
+  return part;
+}
+
+ReplayPart whole_part(model::Run const& run, Analysis const& analysis) {
+  ReplayPart part;
+  part.run = &run;
+  part.devices = index_devices(run);
+  part.host_steps = find_steps(run, part.devices);
+  part.collectives = analysis.collectives;
+  for (DeviceStats const& device : analysis.devices)
+    part.chosen.push_back(facts_for_path(device, device.window));
+  part.periods = periods_in(analysis, part.chosen);
+  return part;
+}
+
+/// A run that is replayed, as recorded and with changes.
+class ReplayedRun {
+ public:
+  ReplayedRun(ReplayPart const& part, Analysis const& analysis)
+      : part_(part),
+        analysis_(analysis),
+        graph_(make_replay_graph(
+            {part.devices, part.host_steps, part.collectives, part.chosen, part.periods})) {
+    measure();
+  }
+
+  [[nodiscard]] ReplayBaseline const& baseline() const { return baseline_; }
+  [[nodiscard]] PathSplit const& path() const { return path_; }
+
+  /// All of the changes at once.
+  [[nodiscard]] WhatIfAnswer answer(std::vector<Change> const& changes) const {
+    WhatIfAnswer answer;
+    for (Change const& change : changes)
+      answer.change += fmt::format("{}{}", answer.change.empty() ? "" : " + ", change.text);
+    if (baseline_.is_refused) return refused(std::move(answer), baseline_.reason);
+
+    ReplayWeights weights = graph_.recorded;
+    ReplayContext const context{graph_, recorded_, part_.collectives, analysis_.links};
+    for (Change const& change : changes) {
+      AppliedChange applied = apply_change(change, context, weights);
+      if (!applied.refusal.empty())
+        return refused(std::move(answer), changes.size() > 1
+                                              ? fmt::format("{}: {}", change.text, applied.refusal)
+                                              : applied.refusal);
+      answer.changed += applied.changed;
+      for (std::string& caution : applied.cautions) answer.cautions.push_back(std::move(caution));
+    }
+
+    fill(weights, answer);
+    return answer;
+  }
+
+ private:
+  static WhatIfAnswer refused(WhatIfAnswer answer, std::string reason) {
+    answer.is_refused = true;
+    answer.reason = std::move(reason);
+    return answer;
+  }
+
+  /// The run as recorded, and with usual delays.
+  void measure() {
+    baseline_.is_part = !part_.is_all;
+    if (!graph_.is_whole) {
+      refuse("the records contradict each other: some work would wait for itself");
+      return;
+    }
+
+    recorded_ = replay(graph_, graph_.recorded.own, graph_.recorded.lag);
+    std::vector<double> const lengths = step_lengths(graph_, recorded_);
+    if (lengths.empty()) {
+      refuse("no step is measured on any device: mark the steps of the program");
+      return;
+    }
+
+    std::vector<double> const usual =
+        step_lengths(graph_, replay(graph_, graph_.recorded.own, graph_.usual_lag));
+    baseline_.step_ns = mean(lengths);
+    baseline_.replayed_step_ns = mean(usual);
+    baseline_.steps = lengths.size();
+    baseline_.spread = spread_of(lengths);
+    if (baseline_.step_ns > 0) baseline_.error = baseline_.replayed_step_ns / baseline_.step_ns - 1;
+
+    ReplayPath path = replay_path(graph_, graph_.recorded, recorded_);
+    path_ = path.of_step;
+    baseline_.residuals = std::move(path.residuals);
+    if (std::abs(baseline_.error) > kReplayRefusal)
+      refuse(
+          fmt::format("the replay of the unchanged run misses its step by {:.1f} %: the recording "
+                      "does not tell what much of the work waited for",
+                      baseline_.error * 100));
+  }
+
+  void refuse(std::string reason) {
+    baseline_.is_refused = true;
+    baseline_.reason = std::move(reason);
+  }
+
+  void fill(ReplayWeights const& weights, WhatIfAnswer& answer) const {
+    ReplayTimes const times = replay(graph_, weights.own, weights.lag);
+    std::vector<double> const lengths = step_lengths(graph_, times);
+    answer.step_ns = mean(lengths);
+    answer.gain = answer.step_ns > 0 ? baseline_.step_ns / answer.step_ns - 1 : 0;
+
+    // What the replay misses and what steps vary by have nothing to do with each other.
+    double const share =
+        std::hypot(baseline_.error, std::max(spread_of(lengths), baseline_.spread));
+    answer.low_ns = answer.step_ns * (1 - share);
+    answer.high_ns = answer.step_ns * (1 + share);
+
+    ReplayPath const path = replay_path(graph_, weights, times);
+    answer.path = path.of_step;
+    answer.next_class = path.most;
+    answer.next = path.most_name;
+    if (std::abs(baseline_.error) > kReplayCaution)
+      answer.cautions.push_back(fmt::format(
+          "the replay of the unchanged run misses its step by {:.1f} %", baseline_.error * 100));
+  }
+
+  ReplayPart const& part_;
+  Analysis const& analysis_;
+  ReplayGraph graph_;
+  ReplayTimes recorded_;
+  ReplayBaseline baseline_;
+  PathSplit path_{};
+};
+
+/// Each finding's fix alone. Then one after the other, in each round the one that gives most.
+std::vector<WhatIfFix> find_fixes(ReplayedRun const& run, Analysis const& analysis) {
+  std::vector<WhatIfFix> open, fixes, refused;
+  std::vector<std::vector<Change>> remedies(analysis.findings.size());
+  for (size_t i = 0; i < analysis.findings.size(); ++i) {
+    Remedy remedy = remedy_of(analysis.findings[i], analysis);
+    WhatIfFix fix{i, {}, {}};
+    if (remedy.changes.empty()) {
+      if (remedy.reason.empty()) continue;
+      fix.alone.is_refused = true;
+      fix.alone.reason = remedy.reason;
+    } else {
+      fix.alone = run.answer(remedy.changes);
+    }
+    remedies[i] = std::move(remedy.changes);
+    (fix.alone.is_refused ? refused : open).push_back(std::move(fix));
+  }
+
+  std::vector<Change> above;
+  double step_ns = run.baseline().step_ns;
+  while (!open.empty()) {
+    size_t best = 0;
+    std::optional<WhatIfAnswer> best_answer;
+    for (size_t i = 0; i < open.size(); ++i) {
+      std::vector<Change> all = above;
+      all.insert(all.end(), remedies[open[i].finding].begin(), remedies[open[i].finding].end());
+      WhatIfAnswer answer = run.answer(all);
+      if (best_answer && answer.step_ns >= best_answer->step_ns) continue;
+      best = i;
+      best_answer = std::move(answer);
+    }
+
+    auto const& taken = remedies[open[best].finding];
+    above.insert(above.end(), taken.begin(), taken.end());
+    best_answer->gain = best_answer->step_ns > 0 ? step_ns / best_answer->step_ns - 1 : 0;
+    step_ns = best_answer->step_ns;
+    open[best].in_sequence = std::move(best_answer);
+    fixes.push_back(std::move(open[best]));
+    open.erase(open.begin() + static_cast<ptrdiff_t>(best));
+  }
+
+  fixes.insert(fixes.end(), std::make_move_iterator(refused.begin()),
+               std::make_move_iterator(refused.end()));
+  return fixes;
+}
+
+WhatIfStats ask(ReplayPart const& part, Analysis const& analysis, WhatIfQuestion const& question) {
+  ReplayedRun const run(part, analysis);
+  WhatIfStats stats;
+  stats.baseline = run.baseline();
+  stats.path = run.path();
+
+  if (question.wants_fixes) stats.fixes = find_fixes(run, analysis);
+  for (std::vector<Change> const& changes : question.changes)
+    stats.answers.push_back(run.answer(changes));
+  return stats;
+}
+
+}  // namespace
+
+base::Expected<WhatIfStats> what_if(StreamedRun const& run, Analysis const& analysis,
+                                    WhatIfQuestion const& question) {
+  auto const part = read_part(run, analysis);
+  if (!part) return base::fail_with(part);
+  return ask(*part, analysis, question);
+}
+
+WhatIfStats what_if(model::Run const& run, Analysis const& analysis,
+                    WhatIfQuestion const& question) {
+  if (is_path_of_all(run, analysis)) return ask(whole_part(run, analysis), analysis, question);
+
+  auto const read_window = [&](size_t process,
+                               Interval window) -> base::Expected<model::RankTrace> {
+    model::RankTrace const& rank = run.ranks[process];
+    Interval const of_trace{window.begin - rank.offset_ns, window.end - rank.offset_ns};
+    return model::RankTrace{model::window_of(rank.trace, of_trace), rank.offset_ns, rank.file,
+                            rank.drift};
+  };
+  return *what_if(StreamedRun{run, {}, read_window}, analysis, question);
+}
+
+}  // namespace stepscope::analyzer
