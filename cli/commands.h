@@ -18,6 +18,7 @@ std::span<Command const> commands();
   X(analyze, "show where the time of a run went, and why") \
   X(report, "write the HTML report of a run or of a scaling series") \
   X(compare, "show what changed between runs, whether it is significant, and why") \
+  X(whatif, "predict what a change would give, by replaying the run") \
   X(check, "CI gate: compare a run with its baseline and its budgets") \
   X(view, "open a run in the desktop viewer") \
   X(info, "list the contents of a run") \

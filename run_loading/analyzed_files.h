@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/analyze.h"
+#include "analyzer/metrics/core/streamed_run.h"
 #include "analyzer/results/analysis.h"
 #include "trace/base/expected.h"
 #include "trace/model/run.h"
@@ -23,6 +24,9 @@ struct AnalyzedRun {
   /// memory.
   std::function<base::Expected<std::shared_ptr<model::RankTrace const>>(size_t process)> read;
 };
+
+/// The same run for what reads a few processes at a time. `analyzed` must outlive it, unmoved.
+analyzer::StreamedRun streamed_run_of(AnalyzedRun const& analyzed);
 
 enum class Reading : uint8_t {
   kBySize,     ///< streamed where memory would hold more than kMostEventsInMemory and not all

@@ -57,6 +57,14 @@ std::vector<CommandLine> make_command_lines() {
         {"export", cli::add_export, {"IN", "--format", format, "--time", "0:1ms", "-o", "OUT"}});
   }
 
+  // The corpus names lines by their places: new ones stand behind all others.
+  all.push_back({"whatif", cli::add_whatif, {"IN"}});
+  all.push_back({"whatif", cli::add_whatif, {"IN", "--json", "--change", "class:compute=/2"}});
+  all.push_back({"whatif",
+                 cli::add_whatif,
+                 {"IN", "--markdown", "--only-changes", "--together", "--change", "overlap",
+                  "--change", "input=0", "--change", "straggler=median", "--steps", "1:2"}});
+
   return all;
 }
 

@@ -76,6 +76,10 @@ def of_trace(trace, tables, window):
     yield Command("analyze OpenMetrics", ("analyze", trace, "--openmetrics"))
     yield Command("analyze rank 0", ("analyze", trace, "--json", "--rank", "0"))
 
+    yield Command("whatif text", ("whatif", trace))
+    yield Command("whatif JSON", ("whatif", trace, "--json", "--change", "class:compute=/2", "--change", "overlap"))
+    yield Command("whatif Markdown", ("whatif", trace, "--markdown", "--change", "input=0", "--change", "sync=off", "--together"))
+
     yield Command("info", ("info", trace))
     yield Command("info JSON", ("info", trace, "--json"))
     yield Command("doctor", ("doctor", trace))

@@ -275,5 +275,39 @@ TEST_F(AnalyzedFilesTest, DamagedFlightRecordsSayTheSame) {
   EXPECT_GT(analyzed_share(), 0.5);
 }
 
+TEST_F(AnalyzedFilesTest, AStreamedRunHasTheSameWindows) {
+  support::SyntheticOptions job;
+  job.process_per_device = true;
+  auto const run = support::make_synthetic_run(job);
+  for (size_t rank = 0; rank < run.ranks.size(); ++rank)
+    ASSERT_TRUE(
+        file::write_trace(run.ranks[rank].trace, path(fmt::format("rank-{}.stepscope", rank))));
+
+  auto const in_memory = analyze_files({path("")}, {}, Reading::kBySize);
+  auto const streamed = analyze_files({path("")}, {}, Reading::kByProcess);
+  ASSERT_TRUE(in_memory && streamed);
+  ASSERT_TRUE(!in_memory->read && streamed->read);
+  analyzer::StreamedRun const of_memory = streamed_run_of(*in_memory),
+                              of_files = streamed_run_of(*streamed);
+
+  for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
+    auto const whole = of_memory.read(rank), whole_again = of_files.read(rank);
+    ASSERT_TRUE(whole && whole_again);
+    EXPECT_EQ(whole->trace.event_count(), run.ranks[rank].trace.event_count());
+    EXPECT_EQ(whole_again->trace.event_count(), whole->trace.event_count());
+
+    model::Interval const window = in_memory->analysis.devices.at(rank).window;
+    model::Interval const middle{window.begin + window.length() / 3,
+                                 window.end - window.length() / 3};
+    auto const part = of_memory.read_window(rank, middle),
+               part_again = of_files.read_window(rank, middle);
+    ASSERT_TRUE(part && part_again);
+    EXPECT_GT(part->trace.event_count(), 0U);
+    EXPECT_LT(part->trace.event_count(), whole->trace.event_count());
+    EXPECT_EQ(part_again->trace.event_count(), part->trace.event_count());
+    EXPECT_EQ(part_again->offset_ns, part->offset_ns);
+  }
+}
+
 }  // namespace
 }  // namespace stepscope::run_loading

@@ -1,0 +1,104 @@
+// stepscope whatif RUN: what changes of a run would give, by replaying it, as text, JSON or
+// Markdown.
+#include "analyzer/whatif/whatif.h"
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "analyzer/whatif/change.h"
+#include "cli/analyze_and_warn.h"
+#include "cli/commands.h"
+#include "reports/json/whatif_json.h"
+#include "reports/markdown/whatif.h"
+#include "reports/text/whatif.h"
+
+namespace stepscope::cli {
+namespace {
+
+struct WhatIfCommand {
+  std::vector<std::string> runs, changes;
+  bool is_together = false, only_changes = false;
+  bool json = false, markdown = false;
+  std::string steps;
+  bool is_one_run = false;
+};
+
+/// Errors: those of the first change that is not one.
+base::Expected<analyzer::WhatIfQuestion> question_of(WhatIfCommand const& command) {
+  analyzer::WhatIfQuestion question;
+  question.wants_fixes = !command.only_changes;
+
+  for (std::string const& text : command.changes) {
+    auto change = analyzer::parse_change(text);
+    if (!change) return base::fail("--change {}", change.error().message);
+    if (question.changes.empty() || !command.is_together) question.changes.emplace_back();
+    question.changes.back().push_back(std::move(*change));
+  }
+
+  return question;
+}
+
+std::string printed_predictions(WhatIfCommand const& command, AnalyzedRun const& analyzed,
+                                analyzer::WhatIfStats const& stats) {
+  if (command.json) return reports::whatif_json(analyzed.analysis, stats);
+  if (command.markdown) return reports::whatif_markdown(analyzed.run, analyzed.analysis, stats);
+  return reports::whatif_text(analyzed.run, analyzed.analysis, stats,
+                              {use_color(), terminal_width()});
+}
+
+int predict_changes(WhatIfCommand const& command) {
+  auto const question = question_of(command);
+  if (!question) return report_error(question.error());
+
+  analyzer::AnalyzeOptions wanted;
+  if (!command.steps.empty()) {
+    auto const steps = parse_steps(command.steps);
+    if (!steps) return report_error(steps.error());
+    wanted.steps = *steps;
+  }
+
+  auto const analyzed =
+      analyze_and_warn(command.runs, wanted, Reading::kBySize, command.is_one_run);
+  if (!analyzed) return report_error(analyzed.error());
+
+  auto const stats =
+      analyzer::what_if(run_loading::streamed_run_of(*analyzed), analyzed->analysis, *question);
+  if (!stats) return report_error(stats.error());
+
+  std::fputs(printed_predictions(command, *analyzed, *stats).c_str(), stdout);
+  return stats->baseline.is_refused ? kUnclear : kGood;
+}
+
+}  // namespace
+
+Action add_whatif(CLI::App& app) {
+  auto const command = std::make_shared<WhatIfCommand>();
+  app.footer(
+      "Without --change, the fixes of the findings are predicted. Exit code: 0 predicted, 2 wrong "
+      "use, 3 the replay of the unchanged run misses its step. docs/guide/WHATIF.md lists the "
+      "changes");
+
+  app.add_option("RUN", command->runs, "a trace file or a run folder")->required();
+  auto* const change =
+      app.add_option("--change", command->changes,
+                     "a change to predict, such as input=0 or kernel:gemm=/1.5; repeat it for more")
+          ->allow_extra_args(false);
+  app.add_flag("--together", command->is_together,
+               "make all changes at once instead of one at a time")
+      ->needs(change);
+  app.add_flag("--only-changes", command->only_changes,
+               "predict only the changes, without the fixes of the findings")
+      ->needs(change);
+
+  auto* const json =
+      app.add_flag("--json", command->json, "print all numbers as JSON (docs/guide/WHATIF.md)");
+  app.add_flag("--markdown", command->markdown, "print the predictions as Markdown")
+      ->excludes(json);
+  app.add_option("--steps", command->steps, "use only the steps first:last");
+  add_one_run_option(app, command->is_one_run);
+
+  return [command] { return predict_changes(*command); };
+}
+
+}  // namespace stepscope::cli

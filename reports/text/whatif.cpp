@@ -1,0 +1,113 @@
+#include "reports/text/whatif.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "reports/text/layout.h"
+#include "reports/words/labels.h"
+#include "reports/words/whatif_words.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+using analyzer::WhatIfAnswer;
+using analyzer::WhatIfFix;
+using analyzer::WhatIfStats;
+
+constexpr size_t kLongestChange = 200;
+constexpr size_t kLongestCaution = 400;
+
+std::string trust_text(analyzer::ReplayBaseline const& baseline, Paint const& paint, int width) {
+  std::string text;
+  std::string const sentence = replay_sentence(baseline);
+  if (!sentence.empty()) text += wrapped(sentence, width, "", "");
+  for (std::string const& caution : replay_cautions(baseline))
+    text += wrapped(caution, width, "", "");
+
+  auto const residuals = residual_rows(baseline);
+  if (!residuals.empty()) text += aligned(residuals, paint);
+  return text.empty() ? text : "\n" + text;
+}
+
+std::string refused_fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& stats,
+                               int width) {
+  std::string text;
+  for (WhatIfFix const& fix : stats.fixes) {
+    if (!fix.alone.is_refused) continue;
+    std::string const change = fix.alone.change.empty()
+                                   ? ""
+                                   : fmt::format(" ({})", shown(fix.alone.change, kLongestChange));
+
+    text += wrapped(fmt::format("{}{}: {}", fixed_finding(analysis, fix), change,
+                                refusal_sentence(fix.alone.reason)),
+                    width, "  - ", "    ");
+  }
+  return text.empty() ? text : "\nNot predicted\n" + text;
+}
+
+std::string fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& stats,
+                       Paint const& paint, int width) {
+  auto const rows = fix_rows(analysis, stats);
+  std::string text;
+
+  if (!rows.empty())
+    text += "\n" + paint.bold("Fixes of the findings, each alone and after those above it") + "\n" +
+            aligned(rows, paint);
+  return text + refused_fixes_text(analysis, stats, width);
+}
+
+/// What an answer that is not refused says, a paragraph a line.
+std::string prediction_text(WhatIfAnswer const& answer, int width) {
+  auto const with_interval = [](std::string const& value, std::string const& interval) {
+    return interval.empty() ? value : fmt::format("{} (95 %: {})", value, interval);
+  };
+  auto const paragraph = [&](std::string const& words) {
+    return wrapped(words, width, "  ", "  ");
+  };
+
+  std::string const step = base::format_duration(std::llround(answer.step_ns));
+  std::string text =
+      paragraph(fmt::format("step {}, gain {}", with_interval(step, step_interval(answer)),
+                            with_interval(signed_gain(answer.gain), gain_interval(answer))));
+  text += paragraph("changed: " + changed_words(answer));
+
+  std::string const shares = path_shares(answer.path);
+  if (!shares.empty()) text += paragraph("critical path then: " + shares);
+  text += paragraph("bottleneck then: " + next_bottleneck(answer));
+  return text;
+}
+
+std::string answer_text(WhatIfAnswer const& answer, Paint const& paint, int width) {
+  std::string text = "\n" + paint.bold(shown(answer.change, kLongestChange)) + "\n";
+  text += answer.is_refused
+              ? wrapped("no prediction: " + refusal_sentence(answer.reason), width, "  ", "  ")
+              : prediction_text(answer, width);
+  for (std::string const& caution : answer.cautions)
+    text += wrapped("caution: " + shown(caution, kLongestCaution), width, "  ", "  ");
+  return text;
+}
+
+}  // namespace
+
+std::string whatif_text(model::Run const& run, analyzer::Analysis const& analysis,
+                        WhatIfStats const& stats, TextOptions const& options) {
+  Paint const paint{options.color};
+  int const width = std::max(options.width, 60);
+
+  std::string text = paint.bold(run.name.empty() ? "run" : shown(run.name, 80));
+  text += " · " + base::format_count(count_devices(run, analysis), "device") + "\n\n";
+  text += wrapped(whatif_headline(analysis, stats), width, "", "");
+  text += trust_text(stats.baseline, paint, width);
+  if (stats.baseline.is_refused) return text;
+
+  text += fixes_text(analysis, stats, paint, width);
+  for (WhatIfAnswer const& answer : stats.answers) text += answer_text(answer, paint, width);
+  return text;
+}
+
+}  // namespace stepscope::reports

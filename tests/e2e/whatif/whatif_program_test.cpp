@@ -1,0 +1,66 @@
+// `stepscope whatif` as a user runs it: what to do first, questions one at a time and together,
+// JSON, Markdown, and clear refusals.
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/main_job/program.h"
+
+namespace stepscope::e2e {
+namespace {
+
+using nlohmann::json;
+
+class WhatIf : public Program {
+ protected:
+  void SetUp() override {
+    Outcome const made = stepscope("synth --ranks 2 --steps 16 --fault input=8 -o slow");
+    ASSERT_EQ(made.code, 0) << made.output;
+  }
+  [[nodiscard]] json predict(std::string const& arguments) const {
+    Outcome const outcome = stepscope("whatif slow --json " + arguments + " 2> /dev/null");
+    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.output;
+    return json::parse(outcome.output, nullptr, false);
+  }
+  void expect_in_output(std::string const& arguments, int code, std::string const& what) const {
+    Outcome const outcome = stepscope("whatif " + arguments);
+    EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find(what), std::string::npos) << arguments << "\n" << outcome.output;
+  }
+};
+
+TEST_F(WhatIf, SaysWhatToFixFirst) {
+  expect_in_output("slow", 0, "Fix input-bound first: input=0 makes the step");
+  expect_in_output("slow --markdown", 0, "| input-bound | input=0 |");
+  expect_in_output("slow --steps 4:12", 0, "Fix input-bound first");
+}
+
+TEST_F(WhatIf, EachChangeIsAQuestionUnlessTheyAreTogether) {
+  json const two = predict("--change input=0 --change class:compute=/2");
+  ASSERT_EQ(two["answers"].size(), 2U);
+  EXPECT_EQ(two["answers"][0]["change"], "input=0");
+  EXPECT_GT(two["answers"][0]["gain"], 0.05);
+  EXPECT_GT(two["fixes"].size(), 0U);
+
+  json const one = predict("--change input=0 --change class:compute=/2 --together --only-changes");
+  ASSERT_EQ(one["answers"].size(), 1U);
+  EXPECT_EQ(one["answers"][0]["change"], "input=0 + class:compute=/2");
+  EXPECT_EQ(one["fixes"].size(), 0U);
+  EXPECT_GT(one["answers"][0]["gain"], two["answers"][0]["gain"]);
+  EXPECT_GT(one["answers"][0]["gain"], two["answers"][1]["gain"]);
+}
+
+TEST_F(WhatIf, AChangeThatIsNoneIsRefusedBeforeTheRunIsRead) {
+  expect_in_output("nowhere --change inputs=0", 2, "inputs");
+  expect_in_output("slow --change input=0 --change kernel:", 2, "--change kernel:");
+  expect_in_output("slow --change ranks=16", 2, "does not predict");
+}
+
+TEST_F(WhatIf, RefusesWrongUse) {
+  expect_in_output("nowhere", 2, "nowhere");
+  expect_in_output("slow --together", 2, "--change");
+  expect_in_output("slow --only-changes", 2, "--change");
+  expect_in_output("slow --json --markdown", 2, "--json");
+  expect_in_output("slow --steps 400:500", 2, "not in the run");
+}
+
+}  // namespace
+}  // namespace stepscope::e2e
