@@ -9,7 +9,7 @@
 
 namespace stepscope::analyzer {
 
-AppliedChange apply_change(Change const& change, ReplayContext const& context,
+AppliedChange apply_change(WhatIfChange const& change, ReplayContext const& context,
                            ReplayWeights& weights) {
   switch (change.kind) {
     case ChangeKind::kKernel:

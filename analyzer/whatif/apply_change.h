@@ -24,7 +24,7 @@ struct AppliedChange {
   std::string refusal;   ///< why there is no answer; empty = none
   std::vector<std::string> cautions;
 };
-AppliedChange apply_change(Change const& change, ReplayContext const& context,
+AppliedChange apply_change(WhatIfChange const& change, ReplayContext const& context,
                            ReplayWeights& weights);
 
 }  // namespace stepscope::analyzer

@@ -132,10 +132,11 @@ WrittenChange split_change(std::string_view text) {
   return written;
 }
 
-Expected<Change> change_by(ChangeKind kind, std::string_view how, std::string_view selector = {}) {
+Expected<WhatIfChange> change_by(ChangeKind kind, std::string_view how,
+                                 std::string_view selector = {}) {
   auto const parsed = parse_how(how);
   if (!parsed) return fail_with(parsed);
-  return Change{.kind = kind, .selector = std::string(selector), .how = *parsed};
+  return WhatIfChange{.kind = kind, .selector = std::string(selector), .how = *parsed};
 }
 
 size_t leading_digits(std::string_view text) {
@@ -159,7 +160,7 @@ bool has_long_number(std::string_view pattern) {
   return false;
 }
 
-Expected<Change> parse_kernel(WrittenChange const& written) {
+Expected<WhatIfChange> parse_kernel(WrittenChange const& written) {
   std::string const pattern(written.selector);
   if (pattern.empty())
     return fail("no kernel is named, write for example kernel:gemm=/2, or kernel:.*=/2 for all");
@@ -181,7 +182,7 @@ Expected<Change> parse_kernel(WrittenChange const& written) {
   return change_by(ChangeKind::kKernel, written.value, pattern);
 }
 
-Expected<Change> parse_class(WrittenChange const& written) {
+Expected<WhatIfChange> parse_class(WrittenChange const& written) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kClasses = {
       {{"compute", "compute"},
        {"communication", "communication"},
@@ -195,7 +196,7 @@ Expected<Change> parse_class(WrittenChange const& written) {
               echoed(written.selector));
 }
 
-Expected<Change> parse_comm(WrittenChange const& written) {
+Expected<WhatIfChange> parse_comm(WrittenChange const& written) {
   if (written.selector == "latency") return change_by(ChangeKind::kLatency, written.value);
   if (written.selector != "bandwidth")
     return fail("{} is no part of communication, write bandwidth or latency",
@@ -209,10 +210,10 @@ Expected<Change> parse_comm(WrittenChange const& written) {
 
   auto const factor = parse_factor(how, FactorOf::kBandwidth);
   if (!factor) return fail_with(factor);
-  return Change{.kind = ChangeKind::kBandwidth, .how = {.factor = *factor}};
+  return WhatIfChange{.kind = ChangeKind::kBandwidth, .how = {.factor = *factor}};
 }
 
-Expected<Change> parse_collective(WrittenChange const& written) {
+Expected<WhatIfChange> parse_collective(WrittenChange const& written) {
   std::string known;
   for (model::CollectiveOpInfo const& row : model::kCollectiveTable) {
     if (row.op == model::CollectiveOp::kUnknown) continue;
@@ -224,37 +225,37 @@ Expected<Change> parse_collective(WrittenChange const& written) {
   return fail("{} is no operation, write one of {}", echoed(written.selector), known);
 }
 
-Expected<Change> parse_host_range(WrittenChange const& written) {
+Expected<WhatIfChange> parse_host_range(WrittenChange const& written) {
   if (written.selector.empty())
     return fail("no range is named, write for example host:optimizer=/2");
   return change_by(ChangeKind::kHostRange, written.value, written.selector);
 }
 
-Expected<Change> parse_straggler(WrittenChange const& written) {
+Expected<WhatIfChange> parse_straggler(WrittenChange const& written) {
   std::string_view const value = written.value;
-  if (value == "median") return Change{.kind = ChangeKind::kStraggler};
+  if (value == "median") return WhatIfChange{.kind = ChangeKind::kStraggler};
 
   int32_t rank = 0;
   auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), rank);
   if (error != std::errc() || end != value.data() + value.size() || rank < 0)
     return fail("{} is no rank, write straggler=median or a rank, such as straggler=3",
                 echoed(value));
-  return Change{.kind = ChangeKind::kStraggler, .rank = rank};
+  return WhatIfChange{.kind = ChangeKind::kStraggler, .rank = rank};
 }
 
-Expected<Change> parse_imbalance(WrittenChange const& written) {
+Expected<WhatIfChange> parse_imbalance(WrittenChange const& written) {
   if (written.value != "mean") return fail("work is only spread evenly, write imbalance=mean");
-  return Change{.kind = ChangeKind::kImbalance};
+  return WhatIfChange{.kind = ChangeKind::kImbalance};
 }
 
-Expected<Change> parse_sync(WrittenChange const& written) {
+Expected<WhatIfChange> parse_sync(WrittenChange const& written) {
   if (written.value != "off" && written.value != "0")
     return fail("calls wait for the device or do not, write sync=off");
-  return Change{.kind = ChangeKind::kSync, .how = {.factor = 0}};
+  return WhatIfChange{.kind = ChangeKind::kSync, .how = {.factor = 0}};
 }
 
 template <ChangeKind kKind>
-Expected<Change> parse_plain(WrittenChange const& written) {
+Expected<WhatIfChange> parse_plain(WrittenChange const& written) {
   return change_by(kKind, written.value);
 }
 
@@ -262,7 +263,7 @@ Expected<Change> parse_plain(WrittenChange const& written) {
 struct ChangeForm {
   std::string_view word;
   std::string_view form, example;
-  Expected<Change> (*parse)(WrittenChange const& written) = nullptr;
+  Expected<WhatIfChange> (*parse)(WrittenChange const& written) = nullptr;
   std::string_view alias = {};
 
   [[nodiscard]] bool takes_selector() const { return form.find(':') != std::string_view::npos; }
@@ -275,7 +276,9 @@ constexpr std::array<ChangeForm, 13> kChangeForms = {{
     {"comm", "comm:bandwidth|latency=HOW", "comm:bandwidth=*2", parse_comm},
     {"collective", "collective:OP=HOW", "collective:all_reduce=/2", parse_collective},
     {"overlap", "overlap", "overlap",
-     [](WrittenChange const&) -> Expected<Change> { return Change{.kind = ChangeKind::kOverlap}; }},
+     [](WrittenChange const&) -> Expected<WhatIfChange> {
+       return WhatIfChange{.kind = ChangeKind::kOverlap};
+     }},
     {"straggler", "straggler=median|RANK", "straggler=median", parse_straggler},
     {"imbalance", "imbalance=mean", "imbalance=mean", parse_imbalance},
     {"host", "host:NAME=HOW", "host:optimizer=/2", parse_host_range},
@@ -303,7 +306,7 @@ std::string known_changes() {
 }
 
 /// The error names the mistake, not the change.
-Expected<Change> parse_written(WrittenChange const& written) {
+Expected<WhatIfChange> parse_written(WrittenChange const& written) {
   for (auto const& [word, meaning] : kNotPredicted)
     if (word == written.word)
       return fail(
@@ -336,7 +339,7 @@ int64_t HowMuch::of(int64_t ns) const {
   return std::llround(std::max(changed, -kMost));
 }
 
-Expected<Change> parse_change(std::string_view text) {
+Expected<WhatIfChange> parse_change(std::string_view text) {
   if (text.empty()) return fail("the change is empty, write one of {}", known_changes());
   auto change = parse_written(split_change(text));
   if (!change) return fail("{}: {}", echoed(text), change.error().message);

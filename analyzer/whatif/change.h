@@ -36,7 +36,7 @@ struct HowMuch {
   [[nodiscard]] int64_t of(int64_t ns) const;
 };
 
-struct Change {
+struct WhatIfChange {
   ChangeKind kind = ChangeKind::kKernel;
   /// A regular expression (std::regex compiles it), a class, an operation's to_string() or a name;
   /// else empty. Hostile text, as is `text`.
@@ -49,6 +49,6 @@ struct Change {
 /// HOW is "/1.5", "*2", "0", "off", "5us", "2ms", "300ns". Factors are at most 1e6, and amounts at
 /// most model::kMaxTime. Errors: not of that form, with what would be; an impossible value; a
 /// change that is known and not predicted yet.
-base::Expected<Change> parse_change(std::string_view text);
+base::Expected<WhatIfChange> parse_change(std::string_view text);
 
 }  // namespace stepscope::analyzer

@@ -29,19 +29,13 @@ constexpr std::array kRemedies = {
     RemedyRow{"pipeline-bubble", "", "other numbers of micro-batches are not predicted yet"},
 };
 
-std::optional<int32_t> rank_of(Finding const& finding, Analysis const&) {
-  for (auto const& [name, value] : finding.metrics)
-    if (name == "rank") return static_cast<int32_t>(value);
-  return std::nullopt;
-}
-
 }  // namespace
 
-Remedy remedy_of(Finding const& finding, Analysis const& analysis) {
+Remedy remedy_of(Finding const& finding, model::Run const& run) {
   std::string text;
-  if (finding.rule == "straggler") {
-    auto const rank = rank_of(finding, analysis);
-    text = rank ? fmt::format("straggler={}", *rank) : "straggler=median";
+  if (finding.rule == "straggler" && finding.where) {
+    auto const rank_index = static_cast<size_t>(finding.where->rank_index);
+    text = fmt::format("straggler={}", run.ranks[rank_index].trace.info().rank);
   }
 
   for (RemedyRow const& row : kRemedies) {

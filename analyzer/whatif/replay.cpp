@@ -106,7 +106,7 @@ uint32_t last_node(ReplayGraph const& graph, ReplayTimes const& times) {
   return best;
 }
 
-int64_t begin_of(ReplayGraph const& graph, ReplayTimes const& times, ReplayStep const& step) {
+int64_t begin_of(ReplayTimes const& times, ReplayStep const& step) {
   if (step.before < 0) return step.when.begin;
   return times.step_end[static_cast<size_t>(step.before)] + step.lead_ns;
 }
@@ -115,7 +115,7 @@ int64_t begin_of(ReplayGraph const& graph, ReplayTimes const& times, ReplayStep 
 int64_t first_begin(ReplayGraph const& graph, ReplayTimes const& times) {
   int64_t first = std::numeric_limits<int64_t>::max();
   for (ReplayStep const& step : graph.steps)
-    if (step.is_measured) first = std::min(first, begin_of(graph, times, step));
+    if (step.is_measured) first = std::min(first, begin_of(times, step));
   return first;
 }
 
@@ -147,8 +147,7 @@ std::vector<double> step_lengths(ReplayGraph const& graph, ReplayTimes const& ti
   std::vector<double> lengths;
   for (size_t i = 0; i < graph.steps.size(); ++i)
     if (graph.steps[i].is_measured)
-      lengths.push_back(
-          static_cast<double>(times.step_end[i] - begin_of(graph, times, graph.steps[i])));
+      lengths.push_back(static_cast<double>(times.step_end[i] - begin_of(times, graph.steps[i])));
   return lengths;
 }
 

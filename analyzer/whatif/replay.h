@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/results/whatif_stats.h"
 #include "analyzer/whatif/replay_graph.h"
+#include "analyzer/whatif/whatif_stats.h"
 
 namespace stepscope::analyzer {
 

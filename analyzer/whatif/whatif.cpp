@@ -111,15 +111,15 @@ class ReplayedRun {
   [[nodiscard]] PathSplit const& path() const { return path_; }
 
   /// All of the changes at once.
-  [[nodiscard]] WhatIfAnswer answer(std::vector<Change> const& changes) const {
+  [[nodiscard]] WhatIfAnswer answer(std::vector<WhatIfChange> const& changes) const {
     WhatIfAnswer answer;
-    for (Change const& change : changes)
+    for (WhatIfChange const& change : changes)
       answer.change += fmt::format("{}{}", answer.change.empty() ? "" : " + ", change.text);
     if (baseline_.is_refused) return refused(std::move(answer), baseline_.reason);
 
     ReplayWeights weights = graph_.recorded;
     ReplayContext const context{graph_, recorded_, part_.collectives, analysis_.links};
-    for (Change const& change : changes) {
+    for (WhatIfChange const& change : changes) {
       AppliedChange applied = apply_change(change, context, weights);
       if (!applied.refusal.empty())
         return refused(std::move(answer), changes.size() > 1
@@ -208,11 +208,12 @@ class ReplayedRun {
 };
 
 /// Each finding's fix alone. Then one after the other, in each round the one that gives most.
-std::vector<WhatIfFix> find_fixes(ReplayedRun const& run, Analysis const& analysis) {
+std::vector<WhatIfFix> find_fixes(ReplayedRun const& run, model::Run const& traces,
+                                  Analysis const& analysis) {
   std::vector<WhatIfFix> open, fixes, refused;
-  std::vector<std::vector<Change>> remedies(analysis.findings.size());
+  std::vector<std::vector<WhatIfChange>> remedies(analysis.findings.size());
   for (size_t i = 0; i < analysis.findings.size(); ++i) {
-    Remedy remedy = remedy_of(analysis.findings[i], analysis);
+    Remedy remedy = remedy_of(analysis.findings[i], traces);
     WhatIfFix fix{i, {}, {}};
     if (remedy.changes.empty()) {
       if (remedy.reason.empty()) continue;
@@ -225,13 +226,13 @@ std::vector<WhatIfFix> find_fixes(ReplayedRun const& run, Analysis const& analys
     (fix.alone.is_refused ? refused : open).push_back(std::move(fix));
   }
 
-  std::vector<Change> above;
+  std::vector<WhatIfChange> above;
   double step_ns = run.baseline().step_ns;
   while (!open.empty()) {
     size_t best = 0;
     std::optional<WhatIfAnswer> best_answer;
     for (size_t i = 0; i < open.size(); ++i) {
-      std::vector<Change> all = above;
+      std::vector<WhatIfChange> all = above;
       all.insert(all.end(), remedies[open[i].finding].begin(), remedies[open[i].finding].end());
       WhatIfAnswer answer = run.answer(all);
       if (best_answer && answer.step_ns >= best_answer->step_ns) continue;
@@ -259,8 +260,8 @@ WhatIfStats ask(ReplayPart const& part, Analysis const& analysis, WhatIfQuestion
   stats.baseline = run.baseline();
   stats.path = run.path();
 
-  if (question.wants_fixes) stats.fixes = find_fixes(run, analysis);
-  for (std::vector<Change> const& changes : question.changes)
+  if (question.wants_fixes) stats.fixes = find_fixes(run, *part.run, analysis);
+  for (std::vector<WhatIfChange> const& changes : question.changes)
     stats.answers.push_back(run.answer(changes));
   return stats;
 }

@@ -6,14 +6,14 @@
 
 #include "analyzer/metrics/core/streamed_run.h"
 #include "analyzer/results/analysis.h"
-#include "analyzer/results/whatif_stats.h"
 #include "analyzer/whatif/change.h"
+#include "analyzer/whatif/whatif_stats.h"
 
 namespace stepscope::analyzer {
 
 struct WhatIfQuestion {
-  std::vector<std::vector<Change>> changes;  ///< each list is one question: all of it at once
-  bool wants_fixes = true;                   ///< what findings would gain
+  std::vector<std::vector<WhatIfChange>> changes;  ///< each list is one question: all of it at once
+  bool wants_fixes = true;                         ///< what findings would gain
 };
 
 /// `analysis`: of the run. Refusals are in the answers. Errors: those of reading.
@@ -26,9 +26,9 @@ WhatIfStats what_if(model::Run const& run, Analysis const& analysis,
 
 /// The changes that stand for a finding's remedy; empty where no replay shows it, with the reason.
 struct Remedy {
-  std::vector<Change> changes;
+  std::vector<WhatIfChange> changes;
   std::string reason;
 };
-Remedy remedy_of(Finding const& finding, Analysis const& analysis);
+Remedy remedy_of(Finding const& finding, model::Run const& run);
 
 }  // namespace stepscope::analyzer

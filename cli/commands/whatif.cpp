@@ -47,6 +47,13 @@ std::string printed_predictions(WhatIfCommand const& command, AnalyzedRun const&
                               {use_color(), terminal_width()});
 }
 
+base::Expected<analyzer::WhatIfStats> predict(AnalyzedRun const& analyzed,
+                                              analyzer::WhatIfQuestion const& question) {
+  bool const is_in_memory = !analyzed.read;
+  if (is_in_memory) return analyzer::what_if(analyzed.run, analyzed.analysis, question);
+  return analyzer::what_if(run_loading::streamed_run_of(analyzed), analyzed.analysis, question);
+}
+
 int predict_changes(WhatIfCommand const& command) {
   auto const question = question_of(command);
   if (!question) return report_error(question.error());
@@ -62,8 +69,7 @@ int predict_changes(WhatIfCommand const& command) {
       analyze_and_warn(command.runs, wanted, Reading::kBySize, command.is_one_run);
   if (!analyzed) return report_error(analyzed.error());
 
-  auto const stats =
-      analyzer::what_if(run_loading::streamed_run_of(*analyzed), analyzed->analysis, *question);
+  auto const stats = predict(*analyzed, *question);
   if (!stats) return report_error(stats.error());
 
   std::fputs(printed_predictions(command, *analyzed, *stats).c_str(), stdout);

@@ -18,7 +18,7 @@ WhatIfJson number_if(bool exists, double value) {
   return exists && std::isfinite(value) ? WhatIfJson(value) : WhatIfJson(nullptr);
 }
 
-WhatIfJson text_or_null(std::string const& text) {
+WhatIfJson whatif_text_or_null(std::string const& text) {
   return text.empty() ? WhatIfJson(nullptr) : WhatIfJson(base::printable(text));
 }
 
@@ -57,7 +57,8 @@ WhatIfJson baseline_json(analyzer::ReplayBaseline const& baseline) {
 
 WhatIfJson next_json(WhatIfAnswer const& answer) {
   if (answer.is_refused) return nullptr;
-  return {{"class", analyzer::to_string(answer.next_class)}, {"name", text_or_null(answer.next)}};
+  return {{"class", analyzer::to_string(answer.next_class)},
+          {"name", whatif_text_or_null(answer.next)}};
 }
 
 WhatIfJson fix_json(analyzer::Analysis const& analysis, analyzer::WhatIfFix const& fix) {
@@ -71,7 +72,7 @@ WhatIfJson fix_json(analyzer::Analysis const& analysis, analyzer::WhatIfFix cons
       {"finding", finding != nullptr ? WhatIfJson(base::printable(finding->rule)) : nullptr},
       {"severity",
        finding != nullptr ? WhatIfJson(analyzer::to_string(finding->severity)) : nullptr},
-      {"change", text_or_null(alone.change)},
+      {"change", whatif_text_or_null(alone.change)},
       {"refused", alone.is_refused},
       {"reason", reason_json(alone.is_refused, alone.reason)},
       {"step_ns", number_if(is_predicted, alone.step_ns)},

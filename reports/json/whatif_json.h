@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analyzer/results/analysis.h"
-#include "analyzer/results/whatif_stats.h"
+#include "analyzer/whatif/whatif_stats.h"
 
 namespace stepscope::reports {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analyzer/results/analysis.h"
-#include "analyzer/results/whatif_stats.h"
+#include "analyzer/whatif/whatif_stats.h"
 #include "reports/text/text.h"
 
 namespace stepscope::reports {

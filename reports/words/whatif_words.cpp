@@ -26,7 +26,7 @@ constexpr size_t kMostChangeText = 80;
 constexpr size_t kMostReason = 400;
 constexpr size_t kMostPathShares = 5;
 
-std::string rounded_duration(double ns) {
+std::string predicted_duration(double ns) {
   return std::isfinite(ns) ? base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18))) : "–";
 }
 
@@ -53,7 +53,7 @@ std::string change_name(WhatIfAnswer const& answer) {
 /// "input=0 makes the step 15.3 ms instead of 19.3 ms (+26.1 %, …)".
 std::string prediction_words(WhatIfStats const& stats, WhatIfAnswer const& answer) {
   return fmt::format("{} makes the step {} instead of {} ({})", change_name(answer),
-                     rounded_duration(answer.step_ns), rounded_duration(stats.baseline.step_ns),
+                     predicted_duration(answer.step_ns), predicted_duration(stats.baseline.step_ns),
                      gain_words(answer));
 }
 
@@ -100,7 +100,7 @@ bool has_interval(WhatIfAnswer const& answer) {
 
 std::string step_interval(WhatIfAnswer const& answer) {
   if (!has_interval(answer)) return {};
-  return fmt::format("{} to {}", rounded_duration(answer.low_ns), rounded_duration(answer.high_ns));
+  return fmt::format("{} to {}", predicted_duration(answer.low_ns), predicted_duration(answer.high_ns));
 }
 
 std::string gain_interval(WhatIfAnswer const& answer) {
@@ -128,7 +128,7 @@ std::string replay_sentence(ReplayBaseline const& baseline) {
   bool const is_short = baseline.error < 0 && error != base::format_share(0);
   return fmt::format(
       "Replay of the unchanged run: {} recorded, {} replayed with usual delays, error {}{}.",
-      rounded_duration(baseline.step_ns), rounded_duration(baseline.replayed_step_ns),
+      predicted_duration(baseline.step_ns), predicted_duration(baseline.replayed_step_ns),
       is_short ? "−" : "", error);
 }
 
@@ -185,8 +185,8 @@ std::vector<std::vector<std::string>> fix_rows(analyzer::Analysis const& analysi
         fix.in_sequence && !fix.in_sequence->is_refused ? &*fix.in_sequence : nullptr;
 
     rows.push_back({fixed_finding(analysis, fix), change_name(fix.alone),
-                    rounded_duration(fix.alone.step_ns), signed_gain(fix.alone.gain),
-                    next != nullptr ? rounded_duration(next->step_ns) : "–",
+                    predicted_duration(fix.alone.step_ns), signed_gain(fix.alone.gain),
+                    next != nullptr ? predicted_duration(next->step_ns) : "–",
                     next != nullptr ? signed_gain(next->gain) : "–",
                     next_bottleneck(next != nullptr ? *next : fix.alone)});
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/results/analysis.h"
-#include "analyzer/results/whatif_stats.h"
+#include "analyzer/whatif/whatif_stats.h"
 
 namespace stepscope::reports {
 

@@ -23,7 +23,7 @@ int32_t rank_of(ReplayContext const& context, ReplayNode const& node) {
   return trace_of(context, node).info().rank;
 }
 
-bool is_meant(Change const& change, ReplayContext const& context, ReplayNode const& node) {
+bool is_meant(WhatIfChange const& change, ReplayContext const& context, ReplayNode const& node) {
   return !change.rank || rank_of(context, node) == *change.rank;
 }
 
@@ -91,7 +91,7 @@ class KernelMeans {
   std::vector<double> usual_;           ///< by name; 0: on one device only
 };
 
-uint64_t shorten_kernels(Change const& change, ReplayContext const& context,
+uint64_t shorten_kernels(WhatIfChange const& change, ReplayContext const& context,
                          ReplayWeights& weights) {
   KernelMeans means(context, weights);
   uint64_t changed = 0;
@@ -143,7 +143,8 @@ class StretchesOfSteps {
 };
 
 /// Each stretch of the host as long as on the usual rank, where all ranks do the same in a step.
-uint64_t shorten_host(Change const& change, ReplayContext const& context, ReplayWeights& weights) {
+uint64_t shorten_host(WhatIfChange const& change, ReplayContext const& context,
+                      ReplayWeights& weights) {
   uint64_t changed = 0;
   StretchesOfSteps const steps(context);
   std::vector<int64_t> const recorded = weights.own;
@@ -177,7 +178,7 @@ std::string no_such_rank(ReplayContext const& context) {
 
 }  // namespace
 
-AppliedChange remove_straggler(Change const& change, ReplayContext const& context,
+AppliedChange remove_straggler(WhatIfChange const& change, ReplayContext const& context,
                                ReplayWeights& weights) {
   AppliedChange applied;
   auto const& processes = context.graph.processes;
@@ -204,7 +205,8 @@ AppliedChange remove_straggler(Change const& change, ReplayContext const& contex
   return applied;
 }
 
-AppliedChange balance_steps(Change const&, ReplayContext const& context, ReplayWeights& weights) {
+AppliedChange balance_steps(WhatIfChange const&, ReplayContext const& context,
+                            ReplayWeights& weights) {
   // Compute of each step, by device.
   ReplayGraph const& graph = context.graph;
   std::vector<int64_t> compute(graph.steps.size());

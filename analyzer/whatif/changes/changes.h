@@ -6,20 +6,20 @@
 namespace stepscope::analyzer {
 
 /// Kernels, classes of ops, copies.
-AppliedChange change_ops(Change const& change, ReplayContext const& context,
+AppliedChange change_ops(WhatIfChange const& change, ReplayContext const& context,
                          ReplayWeights& weights);
 /// What collectives and messages take.
-AppliedChange change_transfers(Change const& change, ReplayContext const& context,
+AppliedChange change_transfers(WhatIfChange const& change, ReplayContext const& context,
                                ReplayWeights& weights);
-AppliedChange overlap_transfers(Change const& change, ReplayContext const& context,
+AppliedChange overlap_transfers(WhatIfChange const& change, ReplayContext const& context,
                                 ReplayWeights& weights);
 /// Kernels and host of one rank, or of all, as long as the usual rank's.
-AppliedChange remove_straggler(Change const& change, ReplayContext const& context,
+AppliedChange remove_straggler(WhatIfChange const& change, ReplayContext const& context,
                                ReplayWeights& weights);
-AppliedChange balance_steps(Change const& change, ReplayContext const& context,
+AppliedChange balance_steps(WhatIfChange const& change, ReplayContext const& context,
                             ReplayWeights& weights);
 /// What hosts do.
-AppliedChange change_host(Change const& change, ReplayContext const& context,
+AppliedChange change_host(WhatIfChange const& change, ReplayContext const& context,
                           ReplayWeights& weights);
 
 /// The trace of a node's process. The node is no transfer and not the root.

@@ -11,7 +11,7 @@ namespace stepscope::analyzer {
 namespace {
 
 /// Stretches of one class. Where they cost nothing they wait for no device either.
-AppliedChange change_stretches(Change const& change, PathClass path_class,
+AppliedChange change_stretches(WhatIfChange const& change, PathClass path_class,
                                ReplayContext const& context, ReplayWeights& weights) {
   AppliedChange applied;
   bool const is_gone = change.how.of(1000) == 0;
@@ -45,7 +45,7 @@ void visit_threads(ReplayGraph const& graph, Visit visit) {
 
 /// What the host does from one launch to the next of a step, and the calls themselves: a graph that
 /// is launched at once has none of it.
-AppliedChange change_launches(Change const& change, ReplayContext const& context,
+AppliedChange change_launches(WhatIfChange const& change, ReplayContext const& context,
                               ReplayWeights& weights) {
   AppliedChange applied;
   auto const& nodes = context.graph.nodes;
@@ -93,7 +93,7 @@ std::vector<Interval> ranges_of(model::RankTrace const& rank, uint32_t track,
 }
 
 /// Own time of a thread's stretches inside of the ranges.
-uint64_t change_in_ranges(Change const& change, ReplayContext const& context,
+uint64_t change_in_ranges(WhatIfChange const& change, ReplayContext const& context,
                           std::vector<uint32_t> const& thread, std::vector<Interval> const& ranges,
                           ReplayWeights& weights) {
   uint64_t changed = 0;
@@ -137,7 +137,7 @@ std::string no_such_range(ReplayContext const& context) {
                      names.size() > kMostNames ? ", …" : "");
 }
 
-AppliedChange change_ranges(Change const& change, ReplayContext const& context,
+AppliedChange change_ranges(WhatIfChange const& change, ReplayContext const& context,
                             ReplayWeights& weights) {
   AppliedChange applied;
   visit_threads(context.graph, [&](auto thread, std::vector<uint32_t> const& nodes) {
@@ -153,7 +153,7 @@ AppliedChange change_ranges(Change const& change, ReplayContext const& context,
 
 }  // namespace
 
-AppliedChange change_host(Change const& change, ReplayContext const& context,
+AppliedChange change_host(WhatIfChange const& change, ReplayContext const& context,
                           ReplayWeights& weights) {
   if (change.kind == ChangeKind::kHostRange) return change_ranges(change, context, weights);
   if (change.kind == ChangeKind::kLaunch) return change_launches(change, context, weights);

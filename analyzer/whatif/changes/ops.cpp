@@ -42,7 +42,7 @@ class NameMatcher {
 };
 
 /// Which ops a change selects.
-std::function<bool(ReplayNode const&)> selection(Change const& change,
+std::function<bool(ReplayNode const&)> selection(WhatIfChange const& change,
                                                  ReplayContext const& context) {
   auto const is_class = [](PathClass path_class) {
     return [path_class](ReplayNode const& node) { return node.path_class == path_class; };
@@ -68,7 +68,7 @@ void stop_waiting_for_copies(ReplayContext const& context, ReplayWeights& weight
   }
 }
 
-std::string nothing_selected(Change const& change, ReplayContext const& context) {
+std::string nothing_selected(WhatIfChange const& change, ReplayContext const& context) {
   if (change.kind == ChangeKind::kCopies) return "the measured steps have no copies";
   if (change.kind == ChangeKind::kClass)
     return fmt::format("the measured steps have no device op of the class {}", change.selector);
@@ -94,7 +94,7 @@ void cut_edges(ReplayGraph const& graph, uint32_t node, ReplayEdge kind, ReplayW
     if (graph.edge_kind[e] == kind) weights.lag[e] = kNoEdge;
 }
 
-AppliedChange change_ops(Change const& change, ReplayContext const& context,
+AppliedChange change_ops(WhatIfChange const& change, ReplayContext const& context,
                          ReplayWeights& weights) {
   auto const is_selected = selection(change, context);
   AppliedChange applied;

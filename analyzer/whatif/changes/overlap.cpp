@@ -6,7 +6,7 @@
 
 namespace stepscope::analyzer {
 
-AppliedChange overlap_transfers(Change const&, ReplayContext const&, ReplayWeights&) {
+AppliedChange overlap_transfers(WhatIfChange const&, ReplayContext const&, ReplayWeights&) {
   AppliedChange applied;
   applied.refusal = "not predicted yet";
   return applied;

@@ -41,11 +41,11 @@ std::optional<int64_t> latency_ns(ReplayContext const& context, Transfer const& 
   return std::nullopt;
 }
 
-bool is_selected(Change const& change, Transfer const& transfer) {
+bool is_selected(WhatIfChange const& change, Transfer const& transfer) {
   return change.kind != ChangeKind::kCollective || change.selector == model::to_string(transfer.op);
 }
 
-std::string nothing_to_change(Change const& change, std::vector<Transfer> const& transfers) {
+std::string nothing_to_change(WhatIfChange const& change, std::vector<Transfer> const& transfers) {
   if (transfers.empty()) return "the run has no communication";
   std::vector<std::string> ops;
   for (Transfer const& transfer : transfers) ops.emplace_back(model::to_string(transfer.op));
@@ -56,7 +56,7 @@ std::string nothing_to_change(Change const& change, std::vector<Transfer> const&
 
 }  // namespace
 
-AppliedChange change_transfers(Change const& change, ReplayContext const& context,
+AppliedChange change_transfers(WhatIfChange const& change, ReplayContext const& context,
                                ReplayWeights& weights) {
   std::vector<Transfer> const transfers = transfers_of(context);
   AppliedChange applied;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "analyzer/results/analysis.h"
-#include "analyzer/results/whatif_stats.h"
+#include "analyzer/whatif/whatif_stats.h"
 #include "tests/e2e/report/hostile_run.h"
 
 namespace stepscope::reports {

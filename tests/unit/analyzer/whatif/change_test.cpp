@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-Change parsed_change(std::string_view text) {
+WhatIfChange parsed_change(std::string_view text) {
   auto const change = parse_change(text);
   EXPECT_TRUE(change) << text << ": " << change.error().message;
   return change ? *change : Change();
@@ -57,7 +57,7 @@ TEST(Change, TakesEveryForm) {
            {"copies=/10", ChangeKind::kCopies, "", 100},
            {"alloc=off", ChangeKind::kAllocation, "", 0},
            {"launch=300ns", ChangeKind::kLaunch, "", 300}}) {
-    Change const change = parsed_change(expected.text);
+    WhatIfChange const change = parsed_change(expected.text);
 
     EXPECT_EQ(change.kind, expected.kind) << expected.text;
     EXPECT_EQ(change.selector, expected.selector) << expected.text;
