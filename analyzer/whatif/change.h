@@ -22,7 +22,7 @@ enum class ChangeKind : uint8_t {
   kImbalance,   ///< imbalance=mean       in each step every device computes for as long
   kHostRange,   ///< host:NAME=HOW        the host's own time in ranges of that name
   kInput,       ///< input=HOW            the host's waiting for training data
-  kSync,        ///< sync=off             no call waits for the device
+  kSync,        ///< sync=off             no call waits for the device but each step's last
   kCopies,      ///< copies=HOW           copies, and calls that wait for them
   kAllocation,  ///< alloc=HOW            calls that allocate or free device memory
   kLaunch       ///< launch=HOW           the host's time from launch to launch (CUDA graphs: 0)

@@ -60,6 +60,7 @@ class ProcessNodesBuilder {
     number_threads();
     number_ops();
     place_launches();
+    find_work_before_launches();
 
     made_.nodes.reserve(node_count_);
     made_.own.reserve(node_count_);
@@ -162,6 +163,38 @@ class ProcessNodesBuilder {
     launch_places_.reserve(graph_.launches.size());
     for (PathLaunch const& launch : graph_.launches)
       launch_places_.push_back(last_ended(launch.thread, finders[launch.thread], launch.end));
+  }
+
+  /// By launch: the op that computes and was launched last before it by the same thread.
+  void find_work_before_launches() {
+    std::vector<uint32_t> computing(graph_.launches.size(), kNoNode);
+    for (uint32_t op = 0; op < graph_.ops.size(); ++op)
+      if (uint32_t const launch = graph_.ops[op].launch;
+          launch != kNoNode && class_of_op(trace_.kind(graph_.ops[op].row)) == PathClass::kCompute)
+        computing[launch] = op;
+
+    work_before_launch_.assign(graph_.launches.size(), kNoNode);
+    for (size_t launch = 1; launch < computing.size(); ++launch) {
+      if (graph_.launches[launch - 1].thread != graph_.launches[launch].thread) continue;
+      bool const is_new = computing[launch - 1] != kNoNode;
+      work_before_launch_[launch] =
+          is_new ? computing[launch - 1] : work_before_launch_[launch - 1];
+    }
+  }
+
+  /// The work whose results a collective or message sends: libraries let their stream wait for what
+  /// was launched before. Recordings have such a wait only where it held the stream up.
+  [[nodiscard]] uint32_t results_for(GraphOp const& op) const {
+    bool const sends =
+        op.launch != kNoNode && class_of_op(trace_.kind(op.row)) == PathClass::kCommunication;
+    uint32_t const work = sends ? work_before_launch_[op.launch] : kNoNode;
+    if (work == kNoNode) return kNoNode;
+
+    GraphOp const& source = graph_.ops[work];
+    bool const is_elsewhere =
+        source.stream != op.stream &&
+        graph_.device_of_stream[source.stream] == graph_.device_of_stream[op.stream];
+    return is_elsewhere && source.end <= op.start ? work : kNoNode;
   }
 
   void begin_node(ReplayNode node, int64_t own) {
@@ -334,6 +367,8 @@ class ProcessNodesBuilder {
     for (PathWait const& wait : waits_of(number))
       add(node_of_op_[wait.source], ReplayEdge::kWait, graph_.ops[wait.source].end,
           Delay::kBehindWait, binding == Delay::kBehindWait && wait.source == op.waited_for);
+    if (uint32_t const work = results_for(op); work != kNoNode && work != op.waited_for)
+      add(node_of_op_[work], ReplayEdge::kWait, graph_.ops[work].end, Delay::kBehindWait, false);
     if (op.launch != kNoNode && launch_places_[op.launch].node != kNoLocal)
       add(launch_places_[op.launch].node, ReplayEdge::kLaunch, launch_places_[op.launch].end,
           Delay::kBehindLaunch, binding == Delay::kBehindLaunch);
@@ -357,10 +392,11 @@ class ProcessNodesBuilder {
   std::vector<uint32_t> thread_order_;             ///< those with stretches
   std::vector<std::vector<uint32_t>> stream_ops_;  ///< by track
   std::vector<CollectiveJoin const*> join_of_op_;
-  std::vector<uint32_t> first_wait_;  ///< by op, and one more
-  std::vector<uint32_t> node_of_op_;  ///< where it ends
-  std::vector<Place> launch_places_;  ///< by launch
-  std::vector<UsualDelays> usual_;    ///< by device of the process
+  std::vector<uint32_t> first_wait_;          ///< by op, and one more
+  std::vector<uint32_t> node_of_op_;          ///< where it ends
+  std::vector<Place> launch_places_;          ///< by launch
+  std::vector<uint32_t> work_before_launch_;  ///< by launch
+  std::vector<UsualDelays> usual_;            ///< by device of the process
   uint32_t node_count_ = 0;
   ProcessNodes made_;
 };

@@ -10,6 +10,23 @@
 namespace stepscope::analyzer {
 namespace {
 
+/// Walks the stretches of every thread in their order.
+template <class Visit>
+void visit_threads(ReplayGraph const& graph, Visit visit) {
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>> threads;
+  std::pair<uint32_t, uint32_t> last{kNoNode, kNoNode};
+  std::vector<uint32_t>* of_last = nullptr;
+  for (uint32_t number = 1; number < graph.nodes.size(); ++number) {
+    ReplayNode const& node = graph.nodes[number];
+    if (node.kind != ReplayNodeKind::kHost) continue;
+    auto const thread = std::pair(node.process, node.track);
+    if (of_last == nullptr || thread != last) of_last = &threads[thread];
+    last = thread;
+    of_last->push_back(number);
+  }
+  for (auto const& [thread, nodes] : threads) visit(thread, nodes);
+}
+
 /// Stretches of one class. Where they cost nothing they wait for no device either.
 AppliedChange change_stretches(WhatIfChange const& change, PathClass path_class,
                                ReplayContext const& context, ReplayWeights& weights) {
@@ -26,21 +43,33 @@ AppliedChange change_stretches(WhatIfChange const& change, PathClass path_class,
   return applied;
 }
 
-/// Walks the stretches of every thread in their order.
-template <class Visit>
-void visit_threads(ReplayGraph const& graph, Visit visit) {
-  std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>> threads;
-  std::pair<uint32_t, uint32_t> last{kNoNode, kNoNode};
-  std::vector<uint32_t>* of_last = nullptr;
-  for (uint32_t number = 1; number < graph.nodes.size(); ++number) {
-    ReplayNode const& node = graph.nodes[number];
-    if (node.kind != ReplayNodeKind::kHost) continue;
-    auto const thread = std::pair(node.process, node.track);
-    if (of_last == nullptr || thread != last) of_last = &threads[thread];
-    last = thread;
-    of_last->push_back(number);
-  }
-  for (auto const& [thread, nodes] : threads) visit(thread, nodes);
+/// Syncs but the last of each step: reading a step's result is what most programs wait for once.
+AppliedChange remove_syncs(ReplayContext const& context, ReplayWeights& weights) {
+  AppliedChange applied;
+  auto const& nodes = context.graph.nodes;
+
+  visit_threads(context.graph, [&](auto, std::vector<uint32_t> const& thread) {
+    std::vector<uint32_t> of_step;
+    auto const end_step = [&] {
+      if (!of_step.empty()) of_step.pop_back();
+      for (uint32_t const number : of_step) {
+        weights.own[number] = 0;
+        cut_edges(context.graph, number, ReplayEdge::kSync, weights);
+      }
+      applied.changed += of_step.size();
+      of_step.clear();
+    };
+
+    for (uint32_t const number : thread) {
+      if (nodes[number].starts_step) end_step();
+      if (nodes[number].path_class == PathClass::kSync) of_step.push_back(number);
+    }
+    end_step();
+  });
+
+  if (applied.changed == 0)
+    applied.refusal = "no step has a call that waits for the device, but for the last one of it";
+  return applied;
 }
 
 /// What the host does from one launch to the next of a step, and the calls themselves: a graph that
@@ -156,20 +185,15 @@ AppliedChange change_ranges(WhatIfChange const& change, ReplayContext const& con
 AppliedChange change_host(WhatIfChange const& change, ReplayContext const& context,
                           ReplayWeights& weights) {
   if (change.kind == ChangeKind::kHostRange) return change_ranges(change, context, weights);
+  if (change.kind == ChangeKind::kSync) return remove_syncs(context, weights);
   if (change.kind == ChangeKind::kLaunch) return change_launches(change, context, weights);
 
-  PathClass path_class = PathClass::kSync;
-  std::string what = "no call waits for the device";
-  if (change.kind == ChangeKind::kInput) {
-    path_class = PathClass::kInput;
-    what = "the host never waits for input";
-  } else if (change.kind == ChangeKind::kAllocation) {
-    path_class = PathClass::kAllocation;
-    what = "the host allocates no device memory";
-  }
-
-  AppliedChange applied = change_stretches(change, path_class, context, weights);
-  if (applied.changed == 0) applied.refusal = what;
+  bool const is_input = change.kind == ChangeKind::kInput;
+  AppliedChange applied = change_stretches(
+      change, is_input ? PathClass::kInput : PathClass::kAllocation, context, weights);
+  if (applied.changed == 0)
+    applied.refusal = is_input ? "the host never waits for input"
+                               : "the host neither allocates nor frees device memory";
   return applied;
 }
 

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""How far is what `stepscope whatif` predicts from what the change really gives? Made runs know both.
+
+    python3 bench/whatif_pairs.py [--build build/release] [--steps 20] [--only TEXT]
+
+Makes a synthetic run with each fault, asks for the change that undoes the fault, and compares the answer with the step that the same job has
+without it (truth.json: step_ns_without). Prints a line a pair: fidelity of the unchanged replay, error of the prediction. Build the target stepscope first.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+
+# Pattern, ranks, fault, the change that undoes it. {rank}: of the fault.
+PAIRS = [
+    ("dp", 4, "input", "input=0"),
+    ("dp", 4, "host-bound", "launch=0"),
+    ("dp", 4, "sync", "sync=off"),
+    ("dp", 4, "allocation", "alloc=0"),
+    ("dp", 4, "late-rank", "straggler={rank}"),
+    ("dp", 4, "straggler", "straggler={rank}"),
+    ("dp", 2, "straggler", "straggler={rank}"),
+    ("dp", 4, "straggler", "straggler=median"),
+    ("dp", 4, "imbalance", "imbalance=mean"),
+    ("dp", 4, "small-buckets", "bucket=25MiB"),
+    ("dp", 4, "no-overlap", "overlap"),
+    ("dp", 4, "no-overlap=2", "overlap"),
+    ("dp", 4, "slow-link", "comm:bandwidth=*5"),
+    ("dp", 8, "slow-link", "comm:bandwidth=*5"),
+    ("dp", 4, "pageable-copies", "copies=0"),
+    ("dp", 4, "serialized-copies", "copies=0"),
+    ("dp", 4, "tensor-cores", "kernel:gemm|conv=/2"),
+    ("dp", 4, "outliers", "host:save checkpoint=0"),
+    ("pipeline", 4, "input", "input=0"),
+    ("pipeline", 4, "host-bound", "launch=0"),
+    ("pipeline", 4, "sync", "sync=off"),
+    ("pipeline", 4, "allocation", "alloc=0"),
+    ("pipeline", 4, "late-rank", "straggler={rank}"),
+    ("pipeline", 4, "straggler", "straggler={rank}"),
+    ("pipeline", 4, "tensor-cores", "kernel:gemm|conv=/2"),
+    ("moe", 4, "input", "input=0"),
+    ("moe", 4, "host-bound", "launch=0"),
+    ("moe", 4, "sync", "sync=off"),
+    ("moe", 4, "allocation", "alloc=0"),
+    ("moe", 4, "late-rank", "straggler={rank}"),
+    ("moe", 4, "straggler", "straggler={rank}"),
+    ("moe", 4, "imbalance", "imbalance=mean"),
+    ("moe", 4, "slow-link", "comm:bandwidth=*5"),
+    ("moe", 4, "tensor-cores", "kernel:gemm|conv=/2"),
+]
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode not in (0, 3):
+        raise SystemExit(f"{' '.join(command)}: {done.stderr}")
+    return done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--steps", default="20")
+    parser.add_argument("--only", default="", help="only pairs whose line has this text")
+    options = parser.parse_args()
+    stepscope = os.path.join(os.path.abspath(options.build), "bin/stepscope")
+
+    errors = []
+    print(f"{'pair':38} {'change':22} {'fidelity':>9} {'with ms':>9} {'without':>9} {'predicted':>9} {'error':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        for pattern, ranks, fault, change in PAIRS:
+            name = f"{pattern} {ranks} {fault}"
+            if options.only not in f"{name} {change}":
+                continue
+            made = os.path.join(folder, name.replace(" ", "-").replace("=", "-"))
+            if not os.path.exists(made):
+                run(stepscope, "synth", "--pattern", pattern, "--ranks", str(ranks), "--steps", options.steps, "--fault", fault, "-o", made)
+            with open(os.path.join(made, "truth.json")) as file:
+                truth = json.load(file)["fault"]
+            change = change.format(rank=truth["rank"])
+
+            try:
+                stats = json.loads(run(stepscope, "whatif", made, "--change", change, "--only-changes", "--json"))
+            except SystemExit as failure:
+                print(f"{name:38} {change:22} {str(failure).strip()[-90:]}")
+                continue
+            baseline, answer = stats["baseline"], stats["answers"][0]
+            line = f"{name:38} {change:22} {baseline['error'] * 100:8.3f} % {truth['step_ns'] / 1e6:8.3f} {truth['step_ns_without'] / 1e6:9.3f}"
+            if answer["refused"]:
+                print(f"{line}   refused: {answer['reason'][:100]}")
+                continue
+            error = answer["step_ns"] / truth["step_ns_without"] - 1
+            errors.append(abs(error))
+            print(f"{line} {answer['step_ns'] / 1e6:9.3f} {error * 100:6.2f} %")
+
+    if errors:
+        print(f"{len(errors)} predicted: median error {statistics.median(errors) * 100:.2f} %, worst {max(errors) * 100:.2f} %")
+
+
+if __name__ == "__main__":
+    main()
