@@ -44,16 +44,9 @@ class StretchSweep {
 
   /// Cuts up to the instant, at which the thread begins or ends something.
   void pass(int64_t instant) {
-    while (next_cut_ < cuts_.size() && cuts_[next_cut_].at < instant) {
+    for (; next_cut_ < cuts_.size() && cuts_[next_cut_].at <= instant; ++next_cut_)
       if (cuts_[next_cut_].at >= stretches_.begin) cut(cuts_[next_cut_]);
-      ++next_cut_;
-    }
     last_change_ = instant;
-
-    while (next_cut_ < cuts_.size() && cuts_[next_cut_].at == instant) {
-      cut(cuts_[next_cut_]);
-      ++next_cut_;
-    }
   }
 
   void cut(HostCut const& cut) {

@@ -47,7 +47,7 @@ double spread_of(std::vector<double> const& lengths) {
   return middle > 0 ? half / middle : 0;
 }
 
-/// The measured periods of the chosen devices that lie in their windows.
+/// The measured periods of the chosen devices that end in their windows.
 std::vector<std::vector<Interval>> periods_in(Analysis const& analysis,
                                               std::vector<DeviceStats> const& chosen) {
   auto const all = measured_periods(analysis);
@@ -56,7 +56,7 @@ std::vector<std::vector<Interval>> periods_in(Analysis const& analysis,
     for (size_t d = 0; d < analysis.devices.size(); ++d) {
       if (analysis.devices[d].ref != chosen[c].ref) continue;
       for (MeasuredPeriod const& period : all[d])
-        if (period.when.begin >= chosen[c].window.begin && period.when.end <= chosen[c].window.end)
+        if (period.when.end > chosen[c].window.begin && period.when.end <= chosen[c].window.end)
           periods[c].push_back(period.when);
     }
   }
