@@ -45,6 +45,14 @@ Remedy remedy_of(Finding const& finding, model::Run const& run) {
   }
   if (text.empty()) return {};
 
+  for (auto const& [name, value] : finding.metrics)
+    if (name == "busy_share")
+      return {
+          {},
+          fmt::format("the device is busy for {:.1f} % of its time: the recording does not show "
+                      "what would limit the program",
+                      value * 100)};
+
   auto change = parse_change(text);
   if (!change) return {{}, change.error().message};
   return {{std::move(*change)}, {}};

@@ -11,6 +11,7 @@
 #include "analyzer/metrics/critical_path/path_part.h"
 #include "analyzer/metrics/steps/measured_steps.h"
 #include "analyzer/metrics/steps/step_detection.h"
+#include "analyzer/metrics/work/kernels.h"
 #include "analyzer/whatif/apply_change.h"
 #include "analyzer/whatif/replay.h"
 #include "trace/model/build/row_copy.h"
@@ -120,6 +121,8 @@ class ReplayedRun {
     ReplayWeights weights = graph_.recorded;
     ReplayContext const context{graph_, recorded_, part_.collectives, analysis_.links};
     for (WhatIfChange const& change : changes) {
+      if (std::string reason = unpredictable(change); !reason.empty())
+        return refused(std::move(answer), std::move(reason));
       AppliedChange applied = apply_change(change, context, weights);
       if (!applied.refusal.empty())
         return refused(std::move(answer), changes.size() > 1
@@ -138,6 +141,18 @@ class ReplayedRun {
     answer.is_refused = true;
     answer.reason = std::move(reason);
     return answer;
+  }
+
+  /// Why no replay can show what a change gives on these devices; empty where one can.
+  [[nodiscard]] std::string unpredictable(WhatIfChange const& change) const {
+    bool const frees_threads =
+        change.kind == ChangeKind::kSync || change.kind == ChangeKind::kLaunch;
+    bool const has_host_devices =
+        std::any_of(part_.devices.begin(), part_.devices.end(),
+                    [](DeviceOps const& device) { return is_host_device(device.name); });
+    if (!frees_threads || !has_host_devices) return {};
+    return "the devices are threads of the host: what one of them no longer does, the others have "
+           "the cores for";
   }
 
   /// The run as recorded, and with usual delays.

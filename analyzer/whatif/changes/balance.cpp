@@ -110,6 +110,8 @@ uint64_t shorten_kernels(WhatIfChange const& change, ReplayContext const& contex
 /// The stretches of a process's threads, step by step.
 class StretchesOfSteps {
  public:
+  using OfProcess = std::map<uint32_t, std::vector<uint32_t>>;  ///< by process: nodes
+
   explicit StretchesOfSteps(ReplayContext const& context) {
     std::map<std::pair<uint32_t, uint32_t>, int64_t> step_of_thread;
     for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
@@ -124,49 +126,107 @@ class StretchesOfSteps {
       if (step != step_of_thread.end()) steps_[step->second][node.process].push_back(number);
     }
   }
+  [[nodiscard]] std::map<int64_t, OfProcess> const& all() const { return steps_; }
 
-  /// Calls `visit(stretches of all processes)` for each step in which all do the same.
-  template <class Visit>
-  void visit(size_t processes, Visit visit) const {
-    for (auto const& [step, of_process] : steps_) {
-      if (of_process.size() != processes) continue;
-      size_t const count = of_process.begin()->second.size();
-      bool const are_alike =
-          std::all_of(of_process.begin(), of_process.end(),
-                      [&](auto const& entry) { return entry.second.size() == count; });
-      if (are_alike) visit(of_process);
+ private:
+  std::map<int64_t, OfProcess> steps_;
+};
+
+bool are_alike(StretchesOfSteps::OfProcess const& of_process, size_t processes) {
+  size_t const count = of_process.begin()->second.size();
+  return of_process.size() == processes &&
+         std::all_of(of_process.begin(), of_process.end(),
+                     [&](auto const& entry) { return entry.second.size() == count; });
+}
+
+/// Makes the stretches of the host as long as on the usual rank.
+class HostShortener {
+ public:
+  HostShortener(WhatIfChange const& change, ReplayContext const& context, ReplayWeights& weights)
+      : change_(change), context_(context), weights_(weights), recorded_(weights.own) {}
+
+  uint64_t shorten() {
+    StretchesOfSteps const steps(context_);
+    for (auto const& [step, of_process] : steps.all()) {
+      if (of_process.size() < 2) continue;
+      if (are_alike(of_process, context_.graph.processes.size()))
+        shorten_by_place(of_process);
+      else
+        shorten_by_kind(of_process);
     }
+    return changed_;
   }
 
  private:
-  std::map<int64_t, std::map<uint32_t, std::vector<uint32_t>>> steps_;
-};
-
-/// Each stretch of the host as long as on the usual rank, where all ranks do the same in a step.
-uint64_t shorten_host(WhatIfChange const& change, ReplayContext const& context,
-                      ReplayWeights& weights) {
-  uint64_t changed = 0;
-  StretchesOfSteps const steps(context);
-  std::vector<int64_t> const recorded = weights.own;
-
-  steps.visit(context.graph.processes.size(), [&](auto const& of_process) {
-    size_t const count = of_process.begin()->second.size();
-    for (size_t i = 0; i < count; ++i) {
+  /// All ranks do the same in this step.
+  void shorten_by_place(StretchesOfSteps::OfProcess const& of_process) {
+    for (size_t i = 0; i < of_process.begin()->second.size(); ++i) {
       std::vector<int64_t> lengths;
-      for (auto const& [process, nodes] : of_process) lengths.push_back(recorded[nodes[i]]);
+      for (auto const& [process, nodes] : of_process) lengths.push_back(recorded_[nodes[i]]);
       int64_t const usual = lower_median(lengths);
 
-      for (auto const& [process, nodes] : of_process) {
-        int64_t& own = weights.own[nodes[i]];
-        bool const is_long = static_cast<double>(own) > static_cast<double>(usual) * kAlike;
-        if (!is_long || !is_meant(change, context, context.graph.nodes[nodes[i]])) continue;
-        own = usual;
-        ++changed;
-      }
+      for (auto const& [process, nodes] : of_process)
+        limit(nodes[i], static_cast<double>(recorded_[nodes[i]]), static_cast<double>(usual));
     }
-  });
-  return changed;
-}
+  }
+
+  /// Ranks do different work, such as stages of a pipeline: what a kind of stretch takes on the
+  /// mean is alike. What one rank has more lies in its longest stretches.
+  void shorten_by_kind(StretchesOfSteps::OfProcess const& of_process) {
+    std::map<Kind, std::map<uint32_t, std::vector<uint32_t>>> of_kind;  // by process: nodes
+    for (auto const& [process, nodes] : of_process)
+      for (uint32_t const node : nodes) of_kind[kind_of(node)][process].push_back(node);
+
+    for (auto const& [kind, nodes_of] : of_kind) {
+      std::vector<double> means;
+      for (auto const& [process, nodes] : nodes_of) means.push_back(mean_of(nodes));
+      double const usual = means.size() < 2 ? means.front() : lower_median(means);
+      for (auto const& [process, nodes] : nodes_of)
+        if (mean_of(nodes) > usual * kAlike) cut_longest(nodes, usual);
+    }
+  }
+
+  using Kind = std::pair<PathClass, bool>;  ///< and whether a step begins with it
+  [[nodiscard]] Kind kind_of(uint32_t number) const {
+    ReplayNode const& node = context_.graph.nodes[number];
+    return {node.path_class, node.starts_step};
+  }
+  [[nodiscard]] double mean_of(std::vector<uint32_t> const& nodes) const {
+    double sum = 0;
+    for (uint32_t const node : nodes) sum += static_cast<double>(recorded_[node]);
+    return sum / static_cast<double>(nodes.size());
+  }
+
+  /// No stretch longer than a limit, so that their mean is `usual`.
+  void cut_longest(std::vector<uint32_t> const& nodes, double usual) {
+    std::vector<double> lengths;
+    for (uint32_t const node : nodes) lengths.push_back(static_cast<double>(recorded_[node]));
+    std::sort(lengths.begin(), lengths.end());
+
+    // The shortest ones keep their length; the rest shares what is left of the sum.
+    double left = usual * static_cast<double>(lengths.size());
+    double most = 0;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      most = left / static_cast<double>(lengths.size() - i);
+      if (lengths[i] >= most) break;
+      left -= lengths[i];
+    }
+
+    for (uint32_t const node : nodes) limit(node, static_cast<double>(recorded_[node]), most);
+  }
+
+  void limit(uint32_t number, double own, double usual) {
+    if (own <= usual * kAlike || !is_meant(change_, context_, context_.graph.nodes[number])) return;
+    weights_.own[number] = HowMuch{usual / own, {}}.of(weights_.own[number]);
+    ++changed_;
+  }
+
+  WhatIfChange const& change_;
+  ReplayContext const& context_;
+  ReplayWeights& weights_;
+  std::vector<int64_t> recorded_;
+  uint64_t changed_ = 0;
+};
 
 std::string no_such_rank(ReplayContext const& context) {
   std::vector<int32_t> ranks;
@@ -199,7 +259,7 @@ AppliedChange remove_straggler(WhatIfChange const& change, ReplayContext const& 
   }
 
   applied.changed = shorten_kernels(change, context, weights);
-  if (processes.size() > 1) applied.changed += shorten_host(change, context, weights);
+  if (processes.size() > 1) applied.changed += HostShortener(change, context, weights).shorten();
   if (applied.changed == 0)
     applied.cautions.emplace_back("nothing of it takes longer than on the usual rank");
   return applied;
