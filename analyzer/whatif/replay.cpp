@@ -19,24 +19,25 @@ constexpr int64_t kOwnDelay = 10'000;
 /// Sums along a path by class and name.
 class PathSums {
  public:
-  explicit PathSums(ReplayGraph const& graph) : graph_(graph) {}
+  explicit PathSums(ReplayGraph const& graph) : graph_(graph), numbers_(graph.processes.size()) {}
 
   void add(ReplayNode const& node, PathClass path_class, int64_t ns) {
     if (ns <= 0) return;
     by_class_[static_cast<size_t>(path_class)] += ns;
-    by_name_[{path_class, name_of(node)}] += ns;
+    sum_of(node).ns[static_cast<size_t>(path_class)] += ns;
   }
   void add_delay(ReplayNode const& node, ReplayEdge edge, int64_t lag, int64_t usual) {
     bool const is_unexplained = edge == ReplayEdge::kRoot || lag > kOwnDelay;
     add(node, is_unexplained ? PathClass::kUnexplained : PathClass::kLaunch, lag);
     if (lag == usual) return;
-    auto& [ns, count] = residuals_[{node.path_class, name_of(node)}];
-    ns += lag - usual;
-    ++count;
+    NameSum& sum = sum_of(node);
+    sum.path_class = node.path_class;
+    sum.residual_ns += lag - usual;
+    ++sum.delays;
   }
 
   /// `step_ns`: what the classes of a step sum to. `steps`: on the path.
-  ReplayPath finish(double step_ns, uint64_t steps) const {
+  [[nodiscard]] ReplayPath finish(double step_ns, uint64_t steps) const {
     ReplayPath path;
     int64_t total = 0;
     for (int64_t const ns : by_class_) total += ns;
@@ -53,29 +54,53 @@ class PathSums {
   }
 
  private:
-  using Key = std::pair<PathClass, std::string_view>;
+  /// What nodes of one name in one process have of the path.
+  struct NameSum {
+    std::string_view name;
+    PathSplit ns{};
+    PathClass path_class = PathClass::kUnexplained;  ///< of its ops
+    int64_t residual_ns = 0;
+    uint64_t delays = 0;
+  };
 
-  [[nodiscard]] std::string_view name_of(ReplayNode const& node) const {
-    if (node.row == kNoNode || node.kind == ReplayNodeKind::kTransfer) return {};
-    return graph_.processes[node.process].devices.front().trace().name(node.row);
+  NameSum& sum_of(ReplayNode const& node) {
+    bool const has_name = node.row != kNoNode && node.kind != ReplayNodeKind::kTransfer;
+    if (!has_name) return nameless_;
+
+    model::Trace const& trace = graph_.processes[node.process].devices.front().trace();
+    std::vector<uint32_t>& numbers = numbers_[node.process];
+    if (numbers.empty()) numbers.assign(trace.strings().size(), kNoNode);
+    uint32_t& number = numbers[trace.columns().name[node.row].value];
+    if (number == kNoNode) {
+      number = static_cast<uint32_t>(sums_.size());
+      sums_.emplace_back().name = trace.name(node.row);
+    }
+    return sums_[number];
   }
 
   [[nodiscard]] std::string name_with_most(PathClass path_class) const {
-    std::string_view best;
-    int64_t most = 0;
-    for (auto const& [key, ns] : by_name_) {
-      if (key.first != path_class || key.second.empty() || ns <= most) continue;
-      best = key.second;
-      most = ns;
-    }
-    return std::string(best);
+    std::map<std::string_view, int64_t> by_name;
+    for (NameSum const& sum : sums_) by_name[sum.name] += sum.ns[static_cast<size_t>(path_class)];
+
+    auto const most =
+        std::max_element(by_name.begin(), by_name.end(),
+                         [](auto const& a, auto const& b) { return a.second < b.second; });
+    return most == by_name.end() || most->second == 0 ? std::string() : std::string(most->first);
   }
 
   [[nodiscard]] std::vector<ReplayResidual> largest_residuals(uint64_t steps) const {
+    std::map<std::pair<std::string_view, PathClass>, std::pair<int64_t, uint64_t>> by_name;
+    for (NameSum const& sum : sums_) {
+      if (sum.delays == 0) continue;
+      auto& [ns, count] = by_name[{sum.name, sum.path_class}];
+      ns += sum.residual_ns;
+      count += sum.delays;
+    }
+
     std::vector<ReplayResidual> all;
-    for (auto const& [key, sum] : residuals_)
-      all.push_back({std::string(key.second), key.first, sum.first / static_cast<int64_t>(steps),
-                     sum.second});
+    for (auto const& [key, of] : by_name)
+      all.push_back(
+          {std::string(key.first), key.second, of.first / static_cast<int64_t>(steps), of.second});
     std::stable_sort(all.begin(), all.end(), [](ReplayResidual const& a, ReplayResidual const& b) {
       return std::abs(a.ns) > std::abs(b.ns);
     });
@@ -85,23 +110,22 @@ class PathSums {
 
   ReplayGraph const& graph_;
   PathSplit by_class_{};
-  std::map<Key, int64_t> by_name_;
-  std::map<Key, std::pair<int64_t, uint64_t>> residuals_;
+  std::vector<std::vector<uint32_t>> numbers_;  ///< by process, by StringId: place among sums_
+  std::vector<NameSum> sums_;
+  NameSum nameless_;
 };
 
 /// The node at which a step of the last measured number ends last; none: 0.
 uint32_t last_node(ReplayGraph const& graph, ReplayTimes const& times) {
-  int64_t last_step = std::numeric_limits<int64_t>::min();
-  for (ReplayStep const& step : graph.steps)
-    if (step.is_measured) last_step = std::max(last_step, step.step);
-
+  int64_t last_number = std::numeric_limits<int64_t>::min();
   uint32_t best = 0;
-  for (uint32_t node = 1; node < graph.nodes.size(); ++node) {
-    int32_t const step = graph.nodes[node].step;
-    if (step < 0) continue;
-    ReplayStep const& of = graph.steps[static_cast<size_t>(step)];
-    if (!of.is_measured || of.step != last_step) continue;
-    if (best == 0 || times.over[node] > times.over[best]) best = node;
+  for (size_t i = 0; i < graph.steps.size(); ++i) {
+    ReplayStep const& step = graph.steps[i];
+    if (!step.is_measured || step.step < last_number) continue;
+    bool const is_later =
+        step.step > last_number || best == 0 || times.step_end[i] > times.over[best];
+    if (is_later) best = times.step_last[i];
+    last_number = step.step;
   }
   return best;
 }
@@ -126,6 +150,7 @@ ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
   ReplayTimes times;
   times.over.resize(graph.nodes.size());
   times.step_end.assign(graph.steps.size(), std::numeric_limits<int64_t>::min() / 2);
+  times.step_last.assign(graph.steps.size(), 0);
   uint32_t const* const source = graph.source.data();
 
   for (size_t node = 1; node < graph.nodes.size(); ++node) {
@@ -136,8 +161,10 @@ ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
     times.over[node] = over;
 
     if (int32_t const step = graph.nodes[node].step; step >= 0) {
-      int64_t& end = times.step_end[static_cast<size_t>(step)];
-      end = std::max(end, over);
+      auto const place = static_cast<size_t>(step);
+      if (over <= times.step_end[place]) continue;
+      times.step_end[place] = over;
+      times.step_last[place] = static_cast<uint32_t>(node);
     }
   }
   return times;

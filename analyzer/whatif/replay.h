@@ -14,7 +14,8 @@ namespace stepscope::analyzer {
 
 struct ReplayTimes {
   std::vector<int64_t> over;      ///< by node: when it is over
-  std::vector<int64_t> step_end;  ///< by step: when the last of its ops is over
+  std::vector<int64_t> step_end;    ///< by step: when the last of its ops is over
+  std::vector<uint32_t> step_last;  ///< by step: the node of that op
 };
 /// `own`: by node. `lag`: by edge.
 ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
