@@ -24,7 +24,7 @@ PAIRS = [
     ("dp", 2, "straggler", "straggler={rank}"),
     ("dp", 4, "straggler", "straggler=median"),
     ("dp", 4, "imbalance", "imbalance=mean"),
-    ("dp", 4, "small-buckets", "bucket=25MiB"),
+    ("dp", 4, "small-buckets", "bucket=30MB"),
     ("dp", 4, "no-overlap", "overlap"),
     ("dp", 4, "no-overlap=2", "overlap"),
     ("dp", 4, "slow-link", "comm:bandwidth=*5"),

@@ -1,10 +1,5 @@
 #include "analyzer/whatif/apply_change.h"
 
-#include <algorithm>
-#include <functional>
-
-#include <fmt/format.h>
-
 #include "analyzer/whatif/changes/changes.h"
 
 namespace stepscope::analyzer {
@@ -20,6 +15,10 @@ AppliedChange apply_change(WhatIfChange const& change, ReplayContext const& cont
     case ChangeKind::kLatency:
     case ChangeKind::kCollective:
       return change_transfers(change, context, weights);
+    case ChangeKind::kBucket:
+      return merge_transfers(change, context, weights);
+    case ChangeKind::kRanks:
+      return change_ranks(change, context, weights);
     case ChangeKind::kOverlap:
       return overlap_transfers(change, context, weights);
     case ChangeKind::kStraggler:

@@ -23,6 +23,9 @@ struct AppliedChange {
   uint64_t changed = 0;  ///< nodes
   std::string refusal;   ///< why there is no answer; empty = none
   std::vector<std::string> cautions;
+  /// Where the recording does not tell how much: weights of the least and of the most that it could
+  /// be. None where it does.
+  std::vector<ReplayWeights> bounds;
 };
 AppliedChange apply_change(WhatIfChange const& change, ReplayContext const& context,
                            ReplayWeights& weights);

@@ -243,6 +243,42 @@ Expected<WhatIfChange> parse_straggler(WrittenChange const& written) {
   return WhatIfChange{.kind = ChangeKind::kStraggler, .rank = rank};
 }
 
+Expected<WhatIfChange> parse_bucket(WrittenChange const& written) {
+  struct ByteUnit {
+    std::string_view name;
+    double bytes;
+  };
+  static constexpr std::array<ByteUnit, 7> kByteUnits = {{{"B", 1},
+                                                          {"KiB", 1024.0},
+                                                          {"MiB", 1024.0 * 1024},
+                                                          {"GiB", 1024.0 * 1024 * 1024},
+                                                          {"KB", 1e3},
+                                                          {"MB", 1e6},
+                                                          {"GB", 1e9}}};
+  double value = 0;
+  auto const* const last = written.value.data() + written.value.size();
+  auto const [end, error] = std::from_chars(written.value.data(), last, value);
+  std::string_view const unit(end, static_cast<size_t>(last - end));
+
+  for (ByteUnit const& known : kByteUnits) {
+    constexpr double kMostBytes = 1e15;
+    double const bytes = value * known.bytes;
+    if (error == std::errc() && unit == known.name && bytes >= 1 && bytes <= kMostBytes)
+      return WhatIfChange{.kind = ChangeKind::kBucket, .bytes = static_cast<uint64_t>(bytes)};
+  }
+  return fail("{} is no size, write for example bucket=25MiB", echoed(written.value));
+}
+
+Expected<WhatIfChange> parse_ranks(WrittenChange const& written) {
+  constexpr uint32_t kMostRanks = 1U << 20U;
+  uint32_t ranks = 0;
+  auto const* const last = written.value.data() + written.value.size();
+  auto const [end, error] = std::from_chars(written.value.data(), last, ranks);
+  if (error != std::errc() || end != last || ranks == 0 || ranks > kMostRanks)
+    return fail("{} is no number of ranks, write for example ranks=16", echoed(written.value));
+  return WhatIfChange{.kind = ChangeKind::kRanks, .ranks = ranks};
+}
+
 Expected<WhatIfChange> parse_imbalance(WrittenChange const& written) {
   if (written.value != "mean") return fail("work is only spread evenly, write imbalance=mean");
   return WhatIfChange{.kind = ChangeKind::kImbalance};
@@ -270,11 +306,13 @@ struct ChangeForm {
   [[nodiscard]] bool takes_value() const { return form.find('=') != std::string_view::npos; }
 };
 
-constexpr std::array<ChangeForm, 13> kChangeForms = {{
+constexpr std::array<ChangeForm, 15> kChangeForms = {{
     {"kernel", "kernel:REGEX=HOW", "kernel:gemm=/1.5", parse_kernel},
     {"class", "class:compute|communication|copy=HOW", "class:compute=/2", parse_class},
     {"comm", "comm:bandwidth|latency=HOW", "comm:bandwidth=*2", parse_comm},
     {"collective", "collective:OP=HOW", "collective:all_reduce=/2", parse_collective},
+    {"bucket", "bucket=SIZE", "bucket=25MiB", parse_bucket},
+    {"ranks", "ranks=N", "ranks=16", parse_ranks},
     {"overlap", "overlap", "overlap",
      [](WrittenChange const&) -> Expected<WhatIfChange> {
        return WhatIfChange{.kind = ChangeKind::kOverlap};
@@ -290,10 +328,8 @@ constexpr std::array<ChangeForm, 13> kChangeForms = {{
 }};
 
 /// What people ask for and no replay answers yet.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNotPredicted = {
-    {{"ranks", "another number of ranks"},
-     {"bucket", "another size of gradient buckets"},
-     {"micro-batches", "another number of micro-batches"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kNotPredicted = {
+    {{"micro-batches", "another number of micro-batches"},
      {"stages", "another split into pipeline stages"}}};
 
 std::string known_changes() {

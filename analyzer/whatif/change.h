@@ -17,6 +17,8 @@ enum class ChangeKind : uint8_t {
   kBandwidth,   ///< comm:bandwidth=*2    what collectives and messages take beyond their latency
   kLatency,     ///< comm:latency=HOW     what they take whatever their size
   kCollective,  ///< collective:OP=HOW    transfers of one operation: all_reduce, send, …
+  kBucket,      ///< bucket=25MiB         all-reduces in a row merge up to this size
+  kRanks,       ///< ranks=16             all ranks together are so many, each with the same work
   kOverlap,     ///< overlap              all-reduces begin as soon as their gradients are there
   kStraggler,   ///< straggler=RANK|median  kernels of a rank, or of all, as long as on the others
   kImbalance,   ///< imbalance=mean       in each step every device computes for as long
@@ -43,6 +45,8 @@ struct WhatIfChange {
   std::string selector;
   HowMuch how;                  ///< of the duration: "bandwidth=*2" is factor 0.5
   std::optional<int32_t> rank;  ///< of kStraggler; none = median
+  uint64_t bytes = 0;           ///< of kBucket
+  uint32_t ranks = 0;           ///< of kRanks
   std::string text;             ///< as it was written
 };
 

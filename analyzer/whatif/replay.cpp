@@ -146,12 +146,12 @@ int64_t first_begin(ReplayGraph const& graph, ReplayTimes const& times) {
 }  // namespace
 
 ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
-                   std::span<int64_t const> lag) {
+                   std::span<int64_t const> lag, std::span<uint32_t const> sources) {
   ReplayTimes times;
   times.over.resize(graph.nodes.size());
   times.step_end.assign(graph.steps.size(), std::numeric_limits<int64_t>::min() / 2);
   times.step_last.assign(graph.steps.size(), 0);
-  uint32_t const* const source = graph.source.data();
+  uint32_t const* const source = sources.empty() ? graph.source.data() : sources.data();
 
   for (size_t node = 1; node < graph.nodes.size(); ++node) {
     int64_t over = std::numeric_limits<int64_t>::min() / 2;
@@ -181,6 +181,7 @@ std::vector<double> step_lengths(ReplayGraph const& graph, ReplayTimes const& ti
 ReplayPath replay_path(ReplayGraph const& graph, ReplayWeights const& weights,
                        ReplayTimes const& times) {
   PathSums sums(graph);
+  std::vector<uint32_t> const& source = weights.source.empty() ? graph.source : weights.source;
   int64_t const begin = first_begin(graph, times);
 
   for (uint32_t node = last_node(graph, times); node != 0 && times.over[node] > begin;) {
@@ -190,8 +191,8 @@ ReplayPath replay_path(ReplayGraph const& graph, ReplayWeights const& weights,
 
     uint32_t binding = graph.first_edge[node];
     for (uint32_t e = binding; e < graph.first_edge[node + 1]; ++e)
-      if (times.over[graph.source[e]] + weights.lag[e] == ready) binding = e;
-    uint32_t const from = graph.source[binding];
+      if (times.over[source[e]] + weights.lag[e] == ready) binding = e;
+    uint32_t const from = source[binding];
     if (from != 0 && ready > begin)
       sums.add_delay(at, graph.edge_kind[binding], weights.lag[binding], graph.usual_lag[binding]);
     node = from;

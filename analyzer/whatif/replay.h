@@ -13,13 +13,13 @@
 namespace stepscope::analyzer {
 
 struct ReplayTimes {
-  std::vector<int64_t> over;      ///< by node: when it is over
+  std::vector<int64_t> over;        ///< by node: when it is over
   std::vector<int64_t> step_end;    ///< by step: when the last of its ops is over
   std::vector<uint32_t> step_last;  ///< by step: the node of that op
 };
-/// `own`: by node. `lag`: by edge.
+/// `source`: by edge; empty = the graph's. Each comes before its edge's node.
 ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
-                   std::span<int64_t const> lag);
+                   std::span<int64_t const> lag, std::span<uint32_t const> source = {});
 
 /// Lengths of the measured steps, in the order of graph.steps. A step is as long as from the end of
 /// the one before it to its own end, where the recording measures it so.

@@ -33,8 +33,9 @@ inline constexpr int64_t kNoEdge = std::numeric_limits<int64_t>::min() / 4;
 
 /// What a change may change. Instants and durations are ns.
 struct ReplayWeights {
-  std::vector<int64_t> own;  ///< by node: its duration
-  std::vector<int64_t> lag;  ///< by edge: from the end of its source on
+  std::vector<int64_t> own;      ///< by node: its duration
+  std::vector<int64_t> lag;      ///< by edge: from the end of its source on
+  std::vector<uint32_t> source;  ///< by edge: its source; empty: as in the graph
 };
 
 enum class ReplayNodeKind : uint8_t {

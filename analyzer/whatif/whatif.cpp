@@ -119,6 +119,7 @@ class ReplayedRun {
     if (baseline_.is_refused) return refused(std::move(answer), baseline_.reason);
 
     ReplayWeights weights = graph_.recorded;
+    std::vector<ReplayWeights> bounds;
     ReplayContext const context{graph_, recorded_, part_.collectives, analysis_.links};
     for (WhatIfChange const& change : changes) {
       if (std::string reason = unpredictable(change); !reason.empty())
@@ -129,10 +130,12 @@ class ReplayedRun {
                                               ? fmt::format("{}: {}", change.text, applied.refusal)
                                               : applied.refusal);
       answer.changed += applied.changed;
+      bounds = std::move(applied.bounds);
       for (std::string& caution : applied.cautions) answer.cautions.push_back(std::move(caution));
     }
 
     fill(weights, answer);
+    for (ReplayWeights const& bound : bounds) widen(bound, answer);
     return answer;
   }
 
@@ -194,7 +197,7 @@ class ReplayedRun {
   }
 
   void fill(ReplayWeights const& weights, WhatIfAnswer& answer) const {
-    ReplayTimes const times = replay(graph_, weights.own, weights.lag);
+    ReplayTimes const times = replay(graph_, weights.own, weights.lag, weights.source);
     std::vector<double> const lengths = step_lengths(graph_, times);
     answer.step_ns = mean(lengths);
     answer.gain = answer.step_ns > 0 ? baseline_.step_ns / answer.step_ns - 1 : 0;
@@ -212,6 +215,15 @@ class ReplayedRun {
     if (std::abs(baseline_.error) > kReplayCaution)
       answer.cautions.push_back(fmt::format(
           "the replay of the unchanged run misses its step by {:.1f} %", baseline_.error * 100));
+  }
+
+  /// The interval takes in what the step would be with these weights.
+  void widen(ReplayWeights const& weights, WhatIfAnswer& answer) const {
+    ReplayTimes const times = replay(graph_, weights.own, weights.lag, weights.source);
+    double const step_ns = mean(step_lengths(graph_, times));
+    double const below = answer.step_ns - answer.low_ns, above = answer.high_ns - answer.step_ns;
+    answer.low_ns = std::min(answer.low_ns, step_ns - below);
+    answer.high_ns = std::max(answer.high_ns, step_ns + above);
   }
 
   ReplayPart const& part_;

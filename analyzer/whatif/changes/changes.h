@@ -11,6 +11,13 @@ AppliedChange change_ops(WhatIfChange const& change, ReplayContext const& contex
 /// What collectives and messages take.
 AppliedChange change_transfers(WhatIfChange const& change, ReplayContext const& context,
                                ReplayWeights& weights);
+/// All-reduces in a row become one of their bytes.
+AppliedChange merge_transfers(WhatIfChange const& change, ReplayContext const& context,
+                              ReplayWeights& weights);
+/// The collectives of all ranks over another number of them.
+AppliedChange change_ranks(WhatIfChange const& change, ReplayContext const& context,
+                           ReplayWeights& weights);
+/// All-reduces begin as soon as their gradients are there.
 AppliedChange overlap_transfers(WhatIfChange const& change, ReplayContext const& context,
                                 ReplayWeights& weights);
 /// Kernels and host of one rank, or of all, as long as the usual rank's.
@@ -21,6 +28,22 @@ AppliedChange balance_steps(WhatIfChange const& change, ReplayContext const& con
 /// What hosts do.
 AppliedChange change_host(WhatIfChange const& change, ReplayContext const& context,
                           ReplayWeights& weights);
+
+/// A collective or a message in the graph: one over all its participants, or one of which only this
+/// device was recorded.
+struct ReplayTransfer {
+  uint32_t node = 0;
+  model::CollectiveOp op = model::CollectiveOp::kUnknown;
+  uint64_t communicator = 0, bytes = 0;
+  uint32_t participants = 0;  ///< of the communicator; 0 = unknown
+};
+/// By node.
+std::vector<ReplayTransfer> transfers_of(ReplayContext const& context);
+/// How transfers of its communicator and operation depend on their size; null: their sizes do not
+/// tell.
+LinkFit const* fit_of(ReplayContext const& context, ReplayTransfer const& transfer);
+/// The part of a transfer that its size does not change, ns; none: no fit tells.
+std::optional<int64_t> latency_of(ReplayContext const& context, ReplayTransfer const& transfer);
 
 /// The trace of a node's process. The node is no transfer and not the root.
 inline model::Trace const& trace_of(ReplayContext const& context, ReplayNode const& node) {

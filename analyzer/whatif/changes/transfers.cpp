@@ -8,47 +8,15 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// A collective or a message in the graph: one over all its participants, or one of which only this
-/// device was recorded.
-struct Transfer {
-  uint32_t node = 0;
-  model::CollectiveOp op = model::CollectiveOp::kUnknown;
-  uint64_t communicator = 0;
-};
-
-std::vector<Transfer> transfers_of(ReplayContext const& context) {
-  std::vector<Transfer> transfers;
-  for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
-    ReplayNode const& node = context.graph.nodes[number];
-    if (node.kind == ReplayNodeKind::kTransfer) {
-      CollectiveStats const& stats = context.collectives[node.row];
-      transfers.push_back({number, stats.op, stats.communicator});
-    } else if (node.kind == ReplayNodeKind::kOp && node.path_class == PathClass::kCommunication) {
-      model::Trace const& trace = trace_of(context, node);
-      if (trace.kind(node.row) != model::EventKind::kCollective) continue;
-      auto const& detail = trace.detail<model::CollectiveDetail>(node.row);
-      transfers.push_back({number, detail.op, detail.communicator});
-    }
-  }
-  return transfers;
-}
-
-/// The part of a transfer that its size does not change; none: no fit tells.
-std::optional<int64_t> latency_ns(ReplayContext const& context, Transfer const& transfer) {
-  for (LinkFit const& fit : context.links)
-    if (fit.communicator == transfer.communicator && fit.op == transfer.op)
-      return static_cast<int64_t>(std::max(fit.alpha_us, 0.0) * 1e3);
-  return std::nullopt;
-}
-
-bool is_selected(WhatIfChange const& change, Transfer const& transfer) {
+bool is_selected(WhatIfChange const& change, ReplayTransfer const& transfer) {
   return change.kind != ChangeKind::kCollective || change.selector == model::to_string(transfer.op);
 }
 
-std::string nothing_to_change(WhatIfChange const& change, std::vector<Transfer> const& transfers) {
+std::string nothing_to_change(WhatIfChange const& change,
+                              std::vector<ReplayTransfer> const& transfers) {
   if (transfers.empty()) return "the run has no communication";
   std::vector<std::string> ops;
-  for (Transfer const& transfer : transfers) ops.emplace_back(model::to_string(transfer.op));
+  for (ReplayTransfer const& transfer : transfers) ops.emplace_back(model::to_string(transfer.op));
   std::sort(ops.begin(), ops.end());
   ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
   return fmt::format("no collective is {}; there are {}", change.selector, fmt::join(ops, ", "));
@@ -56,16 +24,48 @@ std::string nothing_to_change(WhatIfChange const& change, std::vector<Transfer> 
 
 }  // namespace
 
+std::vector<ReplayTransfer> transfers_of(ReplayContext const& context) {
+  std::vector<ReplayTransfer> transfers;
+  for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
+    ReplayNode const& node = context.graph.nodes[number];
+    if (node.kind == ReplayNodeKind::kTransfer) {
+      CollectiveStats const& stats = context.collectives[node.row];
+      auto const seen = static_cast<uint32_t>(stats.participants.size());
+      transfers.push_back({number, stats.op, stats.communicator, stats.bytes,
+                           std::max(stats.expected_participants, seen)});
+    } else if (node.kind == ReplayNodeKind::kOp && node.path_class == PathClass::kCommunication) {
+      model::Trace const& trace = trace_of(context, node);
+      if (trace.kind(node.row) != model::EventKind::kCollective) continue;
+      auto const& detail = trace.detail<model::CollectiveDetail>(node.row);
+      transfers.push_back(
+          {number, detail.op, detail.communicator, detail.bytes, detail.participants});
+    }
+  }
+  return transfers;
+}
+
+LinkFit const* fit_of(ReplayContext const& context, ReplayTransfer const& transfer) {
+  for (LinkFit const& fit : context.links)
+    if (fit.communicator == transfer.communicator && fit.op == transfer.op) return &fit;
+  return nullptr;
+}
+
+std::optional<int64_t> latency_of(ReplayContext const& context, ReplayTransfer const& transfer) {
+  LinkFit const* const fit = fit_of(context, transfer);
+  if (fit == nullptr) return std::nullopt;
+  return static_cast<int64_t>(std::max(fit->alpha_us, 0.0) * 1e3);
+}
+
 AppliedChange change_transfers(WhatIfChange const& change, ReplayContext const& context,
                                ReplayWeights& weights) {
-  std::vector<Transfer> const transfers = transfers_of(context);
+  std::vector<ReplayTransfer> const transfers = transfers_of(context);
   AppliedChange applied;
   size_t without_fit = 0;
 
-  for (Transfer const& transfer : transfers) {
+  for (ReplayTransfer const& transfer : transfers) {
     if (!is_selected(change, transfer)) continue;
     int64_t& own = weights.own[transfer.node];
-    std::optional<int64_t> const fitted = latency_ns(context, transfer);
+    std::optional<int64_t> const fitted = latency_of(context, transfer);
     int64_t const latency = std::min(fitted.value_or(0), own);
 
     if (change.kind == ChangeKind::kCollective) {
