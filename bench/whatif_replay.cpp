@@ -5,7 +5,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/metrics/steps/measured_steps.h"
 #include "analyzer/metrics/steps/step_detection.h"
-#include "analyzer/whatif/replay.h"
+#include "analyzer/whatif/replay/replay.h"
 #include "bench/median.h"
 #include "trace/import/open/open_run.h"
 

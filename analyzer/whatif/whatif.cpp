@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
 
@@ -12,8 +13,8 @@
 #include "analyzer/metrics/steps/measured_steps.h"
 #include "analyzer/metrics/steps/step_detection.h"
 #include "analyzer/metrics/work/kernels.h"
-#include "analyzer/whatif/apply_change.h"
-#include "analyzer/whatif/replay.h"
+#include "analyzer/whatif/changes/apply_change.h"
+#include "analyzer/whatif/replay/replay.h"
 #include "trace/model/build/row_copy.h"
 
 namespace stepscope::analyzer {
@@ -36,13 +37,21 @@ double mean(std::vector<double> const& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// Half of the 95 % interval of the mean, as its share.
-double spread_of(std::vector<double> const& lengths) {
-  if (lengths.size() < 2) return 0;
-  double const middle = mean(lengths);
+/// Half of the 95 % interval of the mean step, as its share. Devices that work together have one
+/// length a step, however many they are.
+double spread_of(ReplayGraph const& graph, std::vector<double> const& lengths) {
+  std::map<int64_t, std::vector<double>> of_number;
+  size_t next = 0;
+  for (ReplayStep const& step : graph.steps)
+    if (step.is_measured) of_number[step.step].push_back(lengths[next++]);
+  std::vector<double> steps;
+  for (auto const& [number, of_devices] : of_number) steps.push_back(mean(of_devices));
+  if (steps.size() < 2) return 0;
+
+  double const middle = mean(steps);
   double squares = 0;
-  for (double const length : lengths) squares += (length - middle) * (length - middle);
-  auto const count = static_cast<double>(lengths.size());
+  for (double const length : steps) squares += (length - middle) * (length - middle);
+  auto const count = static_cast<double>(steps.size());
   constexpr double kNormal95 = 1.96;
   double const half = kNormal95 * std::sqrt(squares / (count - 1) / count);
   return middle > 0 ? half / middle : 0;
@@ -158,7 +167,7 @@ class ReplayedRun {
            "the cores for";
   }
 
-  /// The run as recorded, and with usual delays.
+  /// The run as recorded, and with typical delays.
   void measure() {
     baseline_.is_part = !part_.is_all;
     if (!graph_.is_whole) {
@@ -173,12 +182,12 @@ class ReplayedRun {
       return;
     }
 
-    std::vector<double> const usual =
-        step_lengths(graph_, replay(graph_, graph_.recorded.own, graph_.usual_lag));
+    std::vector<double> const typical =
+        step_lengths(graph_, replay(graph_, graph_.recorded.own, graph_.typical_lag));
     baseline_.step_ns = mean(lengths);
-    baseline_.replayed_step_ns = mean(usual);
+    baseline_.replayed_step_ns = mean(typical);
     baseline_.steps = lengths.size();
-    baseline_.spread = spread_of(lengths);
+    baseline_.spread = spread_of(graph_, lengths);
     if (baseline_.step_ns > 0) baseline_.error = baseline_.replayed_step_ns / baseline_.step_ns - 1;
 
     ReplayPath path = replay_path(graph_, graph_.recorded, recorded_);
@@ -204,7 +213,7 @@ class ReplayedRun {
 
     // What the replay misses and what steps vary by have nothing to do with each other.
     double const share =
-        std::hypot(baseline_.error, std::max(spread_of(lengths), baseline_.spread));
+        std::hypot(baseline_.error, std::max(spread_of(graph_, lengths), baseline_.spread));
     answer.low_ns = answer.step_ns * (1 - share);
     answer.high_ns = answer.step_ns * (1 + share);
 

@@ -6,7 +6,7 @@
 
 #include "analyzer/metrics/core/streamed_run.h"
 #include "analyzer/results/analysis.h"
-#include "analyzer/whatif/change.h"
+#include "analyzer/whatif/changes/change.h"
 #include "analyzer/whatif/whatif_stats.h"
 
 namespace stepscope::analyzer {

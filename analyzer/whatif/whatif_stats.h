@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/results/critical_path_stats.h"
+#include "analyzer/whatif/replay/replay.h"
 
 namespace stepscope::analyzer {
 
@@ -17,18 +18,9 @@ inline constexpr double kReplayCaution = 0.02;
 /// Above this there are no answers.
 inline constexpr double kReplayRefusal = 0.05;
 
-/// Where the replay of the unchanged run, each delay replaced by the usual one of its kind, and the
-/// recording differ most: ops of one name on the critical path.
-struct ReplayResidual {
-  std::string name;  ///< hostile text
-  PathClass path_class = PathClass::kCompute;
-  int64_t ns = 0;      ///< a step: recorded delay − usual one; < 0: ops began sooner than usual
-  uint64_t count = 0;  ///< of all measured steps
-};
-
 struct ReplayBaseline {
   double step_ns = 0;           ///< mean of the measured steps
-  double replayed_step_ns = 0;  ///< the same, replayed with usual delays
+  double replayed_step_ns = 0;  ///< the same, replayed with typical delays
   double error = 0;             ///< replayed / recorded − 1
   double spread = 0;            ///< half of the 95 % interval of the mean step, as its share
   bool is_refused = false;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "analyzer/whatif/change.h"
+#include "analyzer/whatif/changes/change.h"
 #include "cli/analyze_and_warn.h"
 #include "cli/commands.h"
 #include "reports/json/whatif_json.h"

@@ -127,7 +127,7 @@ std::string replay_sentence(ReplayBaseline const& baseline) {
   std::string const error = base::format_share(std::abs(baseline.error));
   bool const is_short = baseline.error < 0 && error != base::format_share(0);
   return fmt::format(
-      "Replay of the unchanged run: {} recorded, {} replayed with usual delays, error {}{}.",
+      "Replay of the unchanged run: {} recorded, {} replayed with typical delays, error {}{}.",
       predicted_duration(baseline.step_ns), predicted_duration(baseline.replayed_step_ns),
       is_short ? "−" : "", error);
 }

@@ -23,7 +23,7 @@ std::string gain_interval(analyzer::WhatIfAnswer const& answer);
 /// The sentence that a reader needs if there is time for one: what to do first, and what it gives;
 /// or why Stepscope predicts nothing.
 std::string whatif_headline(analyzer::Analysis const& analysis, analyzer::WhatIfStats const& stats);
-/// "Replay of the unchanged run: 19.3 ms recorded, 19.3 ms replayed with usual delays, error
+/// "Replay of the unchanged run: 19.3 ms recorded, 19.3 ms replayed with typical delays, error
 /// 0.0 %." Empty where nothing was replayed.
 std::string replay_sentence(analyzer::ReplayBaseline const& baseline);
 /// What limits the trust in the replay, a sentence each.

@@ -5,8 +5,8 @@
 
 #include "analyzer/metrics/core/quantile.h"
 #include "analyzer/metrics/core/saturate.h"
+#include "analyzer/metrics/critical_path/dependency_graphs.h"
 #include "analyzer/metrics/critical_path/op_slack.h"
-#include "analyzer/metrics/critical_path/process_graphs.h"
 
 namespace stepscope::analyzer {
 namespace {

@@ -39,14 +39,14 @@ class KernelMeans {
       sum.ns += weights.own[number];
       ++sum.count;
     }
-    find_usual();
+    find_typical();
   }
 
-  /// What the device's kernels of this name take in terms of the usual device's.
-  double times_usual(ReplayNode const& node) {
+  /// What the device's kernels of this name take in terms of the typical device's.
+  double times_typical(ReplayNode const& node) {
     Sum const& sum = sum_of(node);
-    double const usual = usual_[number_of(node)];
-    return usual > 0 ? sum.mean() / usual : 1;
+    double const typical = typical_[number_of(node)];
+    return typical > 0 ? sum.mean() / typical : 1;
   }
 
  private:
@@ -75,12 +75,12 @@ class KernelMeans {
     return of_name[node.device];
   }
 
-  void find_usual() {
+  void find_typical() {
     for (auto const& of_name : sums_) {
       std::vector<double> means;
       for (Sum const& sum : of_name)
         if (sum.count > 0) means.push_back(sum.mean());
-      usual_.push_back(means.size() < 2 ? 0 : lower_median(means));
+      typical_.push_back(means.size() < 2 ? 0 : lower_median(means));
     }
   }
 
@@ -88,7 +88,7 @@ class KernelMeans {
   std::vector<std::vector<uint32_t>> number_of_name_;  ///< by process, by StringId
   std::unordered_map<std::string_view, uint32_t> names_;
   std::vector<std::vector<Sum>> sums_;  ///< by name, by device
-  std::vector<double> usual_;           ///< by name; 0: on one device only
+  std::vector<double> typical_;         ///< by name; 0: on one device only
 };
 
 uint64_t shorten_kernels(WhatIfChange const& change, ReplayContext const& context,
@@ -99,7 +99,7 @@ uint64_t shorten_kernels(WhatIfChange const& change, ReplayContext const& contex
   for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
     ReplayNode const& node = context.graph.nodes[number];
     if (!is_computing(node) || !is_meant(change, context, node)) continue;
-    double const times = means.times_usual(node);
+    double const times = means.times_typical(node);
     if (times < kAlike) continue;
     weights.own[number] = HowMuch{1 / times, {}}.of(weights.own[number]);
     ++changed;
@@ -139,7 +139,7 @@ bool are_alike(StretchesOfSteps::OfProcess const& of_process, size_t processes) 
                      [&](auto const& entry) { return entry.second.size() == count; });
 }
 
-/// Makes the stretches of the host as long as on the usual rank.
+/// Makes the stretches of the host as long as on the typical rank.
 class HostShortener {
  public:
   HostShortener(WhatIfChange const& change, ReplayContext const& context, ReplayWeights& weights)
@@ -163,10 +163,10 @@ class HostShortener {
     for (size_t i = 0; i < of_process.begin()->second.size(); ++i) {
       std::vector<int64_t> lengths;
       for (auto const& [process, nodes] : of_process) lengths.push_back(recorded_[nodes[i]]);
-      int64_t const usual = lower_median(lengths);
+      int64_t const typical = lower_median(lengths);
 
       for (auto const& [process, nodes] : of_process)
-        limit(nodes[i], static_cast<double>(recorded_[nodes[i]]), static_cast<double>(usual));
+        limit(nodes[i], static_cast<double>(recorded_[nodes[i]]), static_cast<double>(typical));
     }
   }
 
@@ -180,9 +180,9 @@ class HostShortener {
     for (auto const& [kind, nodes_of] : of_kind) {
       std::vector<double> means;
       for (auto const& [process, nodes] : nodes_of) means.push_back(mean_of(nodes));
-      double const usual = means.size() < 2 ? means.front() : lower_median(means);
+      double const typical = means.size() < 2 ? means.front() : lower_median(means);
       for (auto const& [process, nodes] : nodes_of)
-        if (mean_of(nodes) > usual * kAlike) cut_longest(nodes, usual);
+        if (mean_of(nodes) > typical * kAlike) cut_longest(nodes, typical);
     }
   }
 
@@ -197,14 +197,14 @@ class HostShortener {
     return sum / static_cast<double>(nodes.size());
   }
 
-  /// No stretch longer than a limit, so that their mean is `usual`.
-  void cut_longest(std::vector<uint32_t> const& nodes, double usual) {
+  /// No stretch longer than a limit, so that their mean is `typical`.
+  void cut_longest(std::vector<uint32_t> const& nodes, double typical) {
     std::vector<double> lengths;
     for (uint32_t const node : nodes) lengths.push_back(static_cast<double>(recorded_[node]));
     std::sort(lengths.begin(), lengths.end());
 
     // The shortest ones keep their length; the rest shares what is left of the sum.
-    double left = usual * static_cast<double>(lengths.size());
+    double left = typical * static_cast<double>(lengths.size());
     double most = 0;
     for (size_t i = 0; i < lengths.size(); ++i) {
       most = left / static_cast<double>(lengths.size() - i);
@@ -215,9 +215,10 @@ class HostShortener {
     for (uint32_t const node : nodes) limit(node, static_cast<double>(recorded_[node]), most);
   }
 
-  void limit(uint32_t number, double own, double usual) {
-    if (own <= usual * kAlike || !is_meant(change_, context_, context_.graph.nodes[number])) return;
-    weights_.own[number] = HowMuch{usual / own, {}}.of(weights_.own[number]);
+  void limit(uint32_t number, double own, double typical) {
+    if (own <= typical * kAlike || !is_meant(change_, context_, context_.graph.nodes[number]))
+      return;
+    weights_.own[number] = HowMuch{typical / own, {}}.of(weights_.own[number]);
     ++changed_;
   }
 
@@ -261,7 +262,7 @@ AppliedChange remove_straggler(WhatIfChange const& change, ReplayContext const& 
   applied.changed = shorten_kernels(change, context, weights);
   if (processes.size() > 1) applied.changed += HostShortener(change, context, weights).shorten();
   if (applied.changed == 0)
-    applied.cautions.emplace_back("nothing of it takes longer than on the usual rank");
+    applied.cautions.emplace_back("nothing of it takes longer than on the typical rank");
   return applied;
 }
 

@@ -1,7 +1,7 @@
 // The kinds of changes; what each means is in change.h.
 #pragma once
 
-#include "analyzer/whatif/apply_change.h"
+#include "analyzer/whatif/changes/apply_change.h"
 
 namespace stepscope::analyzer {
 
@@ -20,7 +20,7 @@ AppliedChange change_ranks(WhatIfChange const& change, ReplayContext const& cont
 /// All-reduces begin as soon as their gradients are there.
 AppliedChange overlap_transfers(WhatIfChange const& change, ReplayContext const& context,
                                 ReplayWeights& weights);
-/// Kernels and host of one rank, or of all, as long as the usual rank's.
+/// Kernels and host of one rank, or of all, as long as the typical rank's.
 AppliedChange remove_straggler(WhatIfChange const& change, ReplayContext const& context,
                                ReplayWeights& weights);
 AppliedChange balance_steps(WhatIfChange const& change, ReplayContext const& context,

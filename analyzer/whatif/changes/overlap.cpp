@@ -141,7 +141,7 @@ void begin_after(ReplayContext const& context, uint32_t arrival, uint32_t op,
       continue;
     }
     weights.source[e] = op;
-    weights.lag[e] = std::min<int64_t>(weights.lag[e], graph.usual_lag[e]);
+    weights.lag[e] = std::min<int64_t>(weights.lag[e], graph.typical_lag[e]);
     is_moved = true;
   }
 }

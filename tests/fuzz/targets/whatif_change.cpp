@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "analyzer/whatif/change.h"
+#include "analyzer/whatif/changes/change.h"
 #include "trace/base/check.h"
 #include "trace/model/trace.h"
 

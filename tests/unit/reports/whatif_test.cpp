@@ -89,7 +89,7 @@ TEST(WhatIfText, SaysWhatToDoThenHowFarToTrustIt) {
   size_t at = 0;
   for (char const* const part :
        {"sample · 0 devices", "Fix input-bound first",
-        "Replay of the unchanged run: 19.3 ms recorded, 19.3 ms replayed with usual delays, error "
+        "Replay of the unchanged run: 19.3 ms recorded, 19.3 ms replayed with typical delays, error "
         "0.0 %.",
         "known to ±0.4 % (95 %, 64 steps)", "Fixes of the findings", "bottleneck then",
         "input-bound", "exposed-communication", "Not predicted", "memory-leak: a leak costs",

@@ -1,6 +1,6 @@
 // Changes as people write them: what each form means, and that every mistake is named with what to
 // write instead.
-#include "analyzer/whatif/change.h"
+#include "analyzer/whatif/changes/change.h"
 
 #include <cmath>
 

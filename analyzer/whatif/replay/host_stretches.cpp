@@ -1,4 +1,4 @@
-#include "analyzer/whatif/host_stretches.h"
+#include "analyzer/whatif/replay/host_stretches.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "analyzer/whatif/process_nodes.h"
+#include "analyzer/whatif/replay/process_nodes.h"
 
 #include <algorithm>
 #include <array>
@@ -19,10 +19,10 @@ Delay delay_of(GraphOp const& op) {
   return op.waited_for == op.before ? Delay::kBehindOrder : Delay::kBehindWait;
 }
 
-/// The usual delays of a device's ops: medians of those that each kind had.
-using UsualDelays = std::array<int64_t, kDelays>;
+/// The typical delays of a device's ops: medians of those that each kind had.
+using TypicalDelays = std::array<int64_t, kDelays>;
 
-std::vector<UsualDelays> usual_delays(DependencyGraph const& graph) {
+std::vector<TypicalDelays> typical_delays(DependencyGraph const& graph) {
   std::vector<std::array<std::vector<int64_t>, kDelays>> seen(graph.devices);
   for (GraphOp const& op : graph.ops) {
     if (op.ready == kNothingBefore) continue;
@@ -30,11 +30,11 @@ std::vector<UsualDelays> usual_delays(DependencyGraph const& graph) {
     of_device[static_cast<size_t>(delay_of(op))].push_back(op.start - op.ready);
   }
 
-  std::vector<UsualDelays> usual(graph.devices);
+  std::vector<TypicalDelays> typical(graph.devices);
   for (size_t d = 0; d < seen.size(); ++d)
     for (size_t kind = 0; kind < kDelays; ++kind)
-      if (!seen[d][kind].empty()) usual[d][kind] = lower_median(seen[d][kind]);
-  return usual;
+      if (!seen[d][kind].empty()) typical[d][kind] = lower_median(seen[d][kind]);
+  return typical;
 }
 
 PathClass class_of_op(model::EventKind kind) {
@@ -67,7 +67,7 @@ class ProcessNodesBuilder {
     made_.first_edge.reserve(node_count_ + 1);
     made_.edges.reserve(2 * node_count_);
     for (uint32_t const thread : thread_order_) add_thread(thread);
-    usual_ = usual_delays(graph_);
+    typical_ = typical_delays(graph_);
     for (std::vector<uint32_t> const& ops : stream_ops_) add_stream(ops);
 
     made_.first_edge.push_back(static_cast<uint32_t>(made_.edges.size()));
@@ -300,8 +300,10 @@ class ProcessNodesBuilder {
 
   void add_handover(HostExit const& exit) {
     Place const giver = last_ended(exit.thread, exit.to);
-    if (giver.node == kNoLocal) return;
-    add_edge(giver.node, ReplayEdge::kHandover, exit.to - giver.end);
+    if (giver.node == kNoLocal)
+      add_edge(kRootSource, ReplayEdge::kRoot, exit.to);
+    else
+      add_edge(giver.node, ReplayEdge::kHandover, exit.to - giver.end);
   }
 
   /// The stretch that was begun last, at `begin`, ends with the sync.
@@ -335,7 +337,7 @@ class ProcessNodesBuilder {
     if (join == nullptr) node.step = step_of_row_[op.row];
 
     begin_node(node, join == nullptr ? op.end - op.start : 0);
-    add_causes(number, op, usual_[device]);
+    add_causes(number, op, typical_[device]);
     if (join != nullptr) add_departure(node, op, *join);
   }
 
@@ -348,17 +350,17 @@ class ProcessNodesBuilder {
     add_edge(kCollectiveSource + join.collective, ReplayEdge::kCollective, 0);
   }
 
-  /// What the op waited for last has the delay that was seen. All else has the usual one, as far as
-  /// the op could have begun so late.
-  void add_causes(uint32_t number, GraphOp const& op, UsualDelays const& usual) {
+  /// What the op waited for last has the delay that was seen. All else has the typical one, as far
+  /// as the op could have begun so late.
+  void add_causes(uint32_t number, GraphOp const& op, TypicalDelays const& typical) {
     size_t const first = made_.edges.size();
     Delay const binding = delay_of(op);
 
     auto const add = [&](uint32_t node, ReplayEdge kind, int64_t over, Delay delay, bool binds) {
       int64_t const seen = op.start - over;
-      int64_t const usually = usual[static_cast<size_t>(delay)];
-      int64_t const lag = binds ? seen : std::min(seen, usually);
-      made_.edges.push_back({node, kind, lag, binds && seen >= 0 ? usually : lag});
+      int64_t const typically = typical[static_cast<size_t>(delay)];
+      int64_t const lag = binds ? seen : std::min(seen, typically);
+      made_.edges.push_back({node, kind, lag, binds && seen >= 0 ? typically : lag});
     };
 
     if (op.before != kNoNode)
@@ -373,7 +375,10 @@ class ProcessNodesBuilder {
       add(launch_places_[op.launch].node, ReplayEdge::kLaunch, launch_places_[op.launch].end,
           Delay::kBehindLaunch, binding == Delay::kBehindLaunch);
 
-    if (made_.edges.size() == first || op.ready == kNothingBefore)
+    bool const is_bound_elsewhere =
+        binding == Delay::kBehindLaunch &&
+        (op.launch == kNoNode || launch_places_[op.launch].node == kNoLocal);
+    if (made_.edges.size() == first || op.ready == kNothingBefore || is_bound_elsewhere)
       add_edge(kRootSource, ReplayEdge::kRoot, op.start);
   }
 
@@ -396,7 +401,7 @@ class ProcessNodesBuilder {
   std::vector<uint32_t> node_of_op_;          ///< where it ends
   std::vector<Place> launch_places_;          ///< by launch
   std::vector<uint32_t> work_before_launch_;  ///< by launch
-  std::vector<UsualDelays> usual_;            ///< by device of the process
+  std::vector<TypicalDelays> typical_;        ///< by device of the process
   uint32_t node_count_ = 0;
   ProcessNodes made_;
 };

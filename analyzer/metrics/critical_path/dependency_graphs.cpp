@@ -1,4 +1,4 @@
-#include "analyzer/metrics/critical_path/process_graphs.h"
+#include "analyzer/metrics/critical_path/dependency_graphs.h"
 
 #include <algorithm>
 #include <limits>

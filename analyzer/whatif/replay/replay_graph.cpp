@@ -1,12 +1,12 @@
-#include "analyzer/whatif/replay_graph.h"
+#include "analyzer/whatif/replay/replay_graph.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <tbb/parallel_for.h>
 
-#include "analyzer/metrics/critical_path/process_graphs.h"
-#include "analyzer/whatif/process_nodes.h"
+#include "analyzer/metrics/critical_path/dependency_graphs.h"
+#include "analyzer/whatif/replay/process_nodes.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -82,7 +82,7 @@ class ReplaySteps {
 };
 
 /// A collective with its participants in the graph.
-struct Meeting {
+struct Transfer {
   struct Participant {
     uint32_t process;
     LocalArrival arrival;
@@ -91,21 +91,21 @@ struct Meeting {
   int64_t begin = 0;  ///< of the transfer, in the time of the participant that came last
 };
 
-std::vector<Meeting> find_meetings(std::vector<ProcessNodes> const& parts, size_t collectives) {
-  std::vector<Meeting> meetings(collectives);
+std::vector<Transfer> find_transfers(std::vector<ProcessNodes> const& parts, size_t collectives) {
+  std::vector<Transfer> transfers(collectives);
   for (uint32_t p = 0; p < parts.size(); ++p)
     for (LocalArrival const& arrival : parts[p].arrivals)
-      meetings[arrival.collective].participants.push_back({p, arrival});
+      transfers[arrival.collective].participants.push_back({p, arrival});
 
-  for (Meeting& meeting : meetings) {
+  for (Transfer& transfer : transfers) {
     int64_t least_wait = std::numeric_limits<int64_t>::max();
-    for (auto const& [process, arrival] : meeting.participants) {
+    for (auto const& [process, arrival] : transfer.participants) {
       if (arrival.wait_ns >= least_wait) continue;
       least_wait = arrival.wait_ns;
-      meeting.begin = arrival.start + arrival.wait_ns;
+      transfer.begin = arrival.start + arrival.wait_ns;
     }
   }
-  return meetings;
+  return transfers;
 }
 
 /// Joins the nodes of all processes in an order in which each comes behind what it waits for. Runs
@@ -114,7 +114,10 @@ class GraphJoiner {
  public:
   GraphJoiner(std::vector<ProcessNodes> const& parts, std::vector<CollectiveStats> const& stats,
               ReplayGraph& graph)
-      : parts_(parts), stats_(stats), meetings_(find_meetings(parts, stats.size())), graph_(graph) {
+      : parts_(parts),
+        stats_(stats),
+        transfers_(find_transfers(parts, stats.size())),
+        graph_(graph) {
     number_nodes();
   }
 
@@ -148,10 +151,10 @@ class GraphJoiner {
       node_count_ += static_cast<uint32_t>(part.nodes.size());
       arrival_count_ += part.arrivals.size();
     }
-    node_of_collective_.assign(meetings_.size(), 0);
+    node_of_collective_.assign(transfers_.size(), 0);
 
-    for (uint32_t c = 0; c < meetings_.size(); ++c)
-      if (!meetings_[c].participants.empty()) {
+    for (uint32_t c = 0; c < transfers_.size(); ++c)
+      if (!transfers_[c].participants.empty()) {
         node_of_collective_[c] = node_count_++;
         collectives_.push_back(c);
       }
@@ -174,7 +177,7 @@ class GraphJoiner {
     graph_.recorded.own.reserve(node_count_);
     graph_.source.reserve(edges);
     graph_.edge_kind.reserve(edges);
-    graph_.usual_lag.reserve(edges);
+    graph_.typical_lag.reserve(edges);
     graph_.recorded.lag.reserve(edges);
   }
 
@@ -212,7 +215,7 @@ class GraphJoiner {
     return kNoNode;
   }
   [[nodiscard]] uint32_t missing_arrival(uint32_t collective) const {
-    for (auto const& [process, arrival] : meetings_[collective].participants) {
+    for (auto const& [process, arrival] : transfers_[collective].participants) {
       uint32_t const source = base_[process] + arrival.node;
       if (position_[source] == kNoNode) return source;
     }
@@ -231,7 +234,7 @@ class GraphJoiner {
 
     for (uint32_t e = part.first_edge[chain.next]; e < part.first_edge[chain.next + 1]; ++e) {
       LocalEdge const& edge = part.edges[e];
-      add_edge(global(chain.part, edge.source), edge.kind, edge.lag, edge.usual_lag);
+      add_edge(global(chain.part, edge.source), edge.kind, edge.lag, edge.typical_lag);
     }
     if (part.nodes[chain.next].kind == ReplayNodeKind::kDeparture)
       fit_departure(chain.part, chain.next);
@@ -243,9 +246,9 @@ class GraphJoiner {
     auto const arrival =
         std::lower_bound(arrivals.begin(), arrivals.end(), node - 1,
                          [](LocalArrival const& a, uint32_t n) { return a.node < n; });
-    Meeting const& meeting = meetings_[arrival->collective];
-    int64_t const over = meeting.begin + stats_[arrival->collective].transfer_ns;
-    graph_.recorded.lag.back() = graph_.usual_lag.back() = arrival->end - over;
+    Transfer const& transfer = transfers_[arrival->collective];
+    int64_t const over = transfer.begin + stats_[arrival->collective].transfer_ns;
+    graph_.recorded.lag.back() = graph_.typical_lag.back() = arrival->end - over;
   }
 
   void emit_transfer(uint32_t collective) {
@@ -255,15 +258,15 @@ class GraphJoiner {
     node.row = collective;
     begin_node(node_of_collective_[collective], node, stats_[collective].transfer_ns);
 
-    Meeting const& meeting = meetings_[collective];
+    Transfer const& transfer = transfers_[collective];
     bool is_bound = false;
-    for (auto const& [process, arrival] : meeting.participants) {
-      int64_t const clock = meeting.begin - (arrival.start + arrival.wait_ns);
+    for (auto const& [process, arrival] : transfer.participants) {
+      int64_t const clock = transfer.begin - (arrival.start + arrival.wait_ns);
       add_edge(base_[process] + arrival.node, ReplayEdge::kCollective, clock, clock);
       is_bound = is_bound || arrival.wait_ns == 0;
     }
     // All that are in the graph waited for one that is not.
-    if (!is_bound) add_edge(0, ReplayEdge::kRoot, meeting.begin, meeting.begin);
+    if (!is_bound) add_edge(0, ReplayEdge::kRoot, transfer.begin, transfer.begin);
   }
 
   void begin_node(uint32_t number, ReplayNode const& node, int64_t own) {
@@ -276,16 +279,16 @@ class GraphJoiner {
       ready_.push_back(chain);
   }
 
-  void add_edge(uint32_t source, ReplayEdge kind, int64_t lag, int64_t usual_lag) {
+  void add_edge(uint32_t source, ReplayEdge kind, int64_t lag, int64_t typical_lag) {
     graph_.source.push_back(position_[source]);
     graph_.edge_kind.push_back(kind);
     graph_.recorded.lag.push_back(lag);
-    graph_.usual_lag.push_back(usual_lag);
+    graph_.typical_lag.push_back(typical_lag);
   }
 
   std::vector<ProcessNodes> const& parts_;
   std::vector<CollectiveStats> const& stats_;
-  std::vector<Meeting> meetings_;  ///< by collective
+  std::vector<Transfer> transfers_;  ///< by collective
   ReplayGraph& graph_;
 
   uint32_t node_count_ = 0;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyzer/whatif/host_stretches.h"
-#include "analyzer/whatif/replay_graph.h"
+#include "analyzer/whatif/replay/host_stretches.h"
+#include "analyzer/whatif/replay/replay_graph.h"
 
 namespace stepscope::analyzer {
 
@@ -17,7 +17,7 @@ inline constexpr uint32_t kCollectiveSource = uint32_t{1} << 31U;
 struct LocalEdge {
   uint32_t source = kRootSource;  ///< local node; kRootSource; kCollectiveSource + its number
   ReplayEdge kind = ReplayEdge::kRoot;
-  int64_t lag = 0, usual_lag = 0;
+  int64_t lag = 0, typical_lag = 0;
 };
 
 /// A participant of a collective in this process.

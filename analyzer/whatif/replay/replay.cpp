@@ -1,4 +1,4 @@
-#include "analyzer/whatif/replay.h"
+#include "analyzer/whatif/replay/replay.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,13 +26,17 @@ class PathSums {
     by_class_[static_cast<size_t>(path_class)] += ns;
     sum_of(node).ns[static_cast<size_t>(path_class)] += ns;
   }
-  void add_delay(ReplayNode const& node, ReplayEdge edge, int64_t lag, int64_t usual) {
+  /// The lag of an edge to a node. Lags of collectives are differences of clocks.
+  void add_delay(ReplayNode const& node, ReplayEdge edge, int64_t lag, int64_t typical) {
+    if (edge == ReplayEdge::kCollective) return;
+    if (edge == ReplayEdge::kHandover) return add(node, PathClass::kHost, lag);
     bool const is_unexplained = edge == ReplayEdge::kRoot || lag > kOwnDelay;
     add(node, is_unexplained ? PathClass::kUnexplained : PathClass::kLaunch, lag);
-    if (lag == usual) return;
+
+    if (lag == typical || edge == ReplayEdge::kRoot) return;
     NameSum& sum = sum_of(node);
     sum.path_class = node.path_class;
-    sum.residual_ns += lag - usual;
+    sum.residual_ns += lag - typical;
     ++sum.delays;
   }
 
@@ -194,7 +198,8 @@ ReplayPath replay_path(ReplayGraph const& graph, ReplayWeights const& weights,
       if (times.over[source[e]] + weights.lag[e] == ready) binding = e;
     uint32_t const from = source[binding];
     if (from != 0 && ready > begin)
-      sums.add_delay(at, graph.edge_kind[binding], weights.lag[binding], graph.usual_lag[binding]);
+      sums.add_delay(at, graph.edge_kind[binding], weights.lag[binding],
+                     graph.typical_lag[binding]);
     node = from;
   }
 

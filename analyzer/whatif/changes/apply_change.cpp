@@ -1,4 +1,4 @@
-#include "analyzer/whatif/apply_change.h"
+#include "analyzer/whatif/changes/apply_change.h"
 
 #include "analyzer/whatif/changes/changes.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "analyzer/results/analysis.h"
-#include "analyzer/whatif/change.h"
-#include "analyzer/whatif/replay.h"
+#include "analyzer/whatif/changes/change.h"
+#include "analyzer/whatif/replay/replay.h"
 
 namespace stepscope::analyzer {
 

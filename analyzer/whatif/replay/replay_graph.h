@@ -81,7 +81,8 @@ struct ReplayGraph {
   std::vector<uint32_t> first_edge;   ///< by node, and one more
   std::vector<uint32_t> source;       ///< by edge
   std::vector<ReplayEdge> edge_kind;  ///< by edge
-  std::vector<int64_t> usual_lag;     ///< by edge: in ops' delays the usual one in place of its own
+  std::vector<int64_t>
+      typical_lag;  ///< by edge: in ops' delays the typical one in place of its own
   ReplayWeights recorded;
   std::vector<ReplayStep> steps;
   /// False: records contradict each other, so that something would wait for itself. Then there are

@@ -1,4 +1,4 @@
-#include "analyzer/whatif/change.h"
+#include "analyzer/whatif/changes/change.h"
 
 #include <algorithm>
 #include <array>

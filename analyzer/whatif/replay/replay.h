@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/whatif/replay_graph.h"
-#include "analyzer/whatif/whatif_stats.h"
+#include "analyzer/whatif/replay/replay_graph.h"
 
 namespace stepscope::analyzer {
 
@@ -25,11 +24,20 @@ ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
 /// the one before it to its own end, where the recording measures it so.
 std::vector<double> step_lengths(ReplayGraph const& graph, ReplayTimes const& times);
 
+/// Where the replay of the unchanged run, each delay replaced by the typical one of its kind, and
+/// the recording differ most: ops of one name on the critical path.
+struct ReplayResidual {
+  std::string name;  ///< hostile text
+  PathClass path_class = PathClass::kCompute;
+  int64_t ns = 0;  ///< a step: recorded delay − typical one; < 0: ops began sooner than typical
+  uint64_t count = 0;  ///< of all measured steps
+};
+
 struct ReplayPath {
   PathSplit of_step{};  ///< ns of a mean step
   PathClass most = PathClass::kUnexplained;
   std::string most_name;  ///< name with most of that class; empty: none. Hostile text
-  std::vector<ReplayResidual> residuals;  ///< recorded − usual delays of its ops; by |ns|
+  std::vector<ReplayResidual> residuals;  ///< recorded − typical delays of its ops; by |ns|
 };
 /// The chain from the end of the last measured step back to the begin of the first. `times`: of
 /// `weights`.
