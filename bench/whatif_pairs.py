@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""How far is what `stepscope whatif` predicts from what the change really gives? Made runs know both.
+"""How far is what `stepscope whatif` predicts from what the change really gives? Synthetic runs know both.
 
     python3 bench/whatif_pairs.py [--build build/release] [--steps 20] [--only TEXT]
 
-Makes a synthetic run with each fault, asks for the change that undoes the fault, and compares the answer with the step that the same job has
-without it (truth.json: step_ns_without). Prints a line a pair: fidelity of the unchanged replay, error of the prediction. Build the target stepscope first.
+Makes a synthetic run with each fault and asks for the change that undoes it. Compares the answer with the step that the same job has without the fault (truth.json: step_ns_without). Prints a line a pair: fidelity of the unchanged replay, error of the prediction. Build the target stepscope first.
 """
 import argparse
 import json

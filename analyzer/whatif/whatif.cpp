@@ -62,6 +62,7 @@ std::vector<std::vector<Interval>> periods_in(Analysis const& analysis,
                                               std::vector<DeviceStats> const& chosen) {
   auto const all = measured_periods(analysis);
   std::vector<std::vector<Interval>> periods(chosen.size());
+
   for (size_t c = 0; c < chosen.size(); ++c) {
     for (size_t d = 0; d < analysis.devices.size(); ++d) {
       if (analysis.devices[d].ref != chosen[c].ref) continue;
@@ -178,7 +179,8 @@ class ReplayedRun {
     recorded_ = replay(graph_, graph_.recorded.own, graph_.recorded.lag);
     std::vector<double> const lengths = step_lengths(graph_, recorded_);
     if (lengths.empty()) {
-      refuse("no step is measured on any device: mark the steps of the program");
+      refuse(graph_.nodes.size() > 1 ? "no step is measured on any device: mark the program's steps"
+                                     : "the run has no device work that could be replayed");
       return;
     }
 

@@ -100,7 +100,8 @@ bool has_interval(WhatIfAnswer const& answer) {
 
 std::string step_interval(WhatIfAnswer const& answer) {
   if (!has_interval(answer)) return {};
-  return fmt::format("{} to {}", predicted_duration(answer.low_ns), predicted_duration(answer.high_ns));
+  return fmt::format("{} to {}", predicted_duration(answer.low_ns),
+                     predicted_duration(answer.high_ns));
 }
 
 std::string gain_interval(WhatIfAnswer const& answer) {

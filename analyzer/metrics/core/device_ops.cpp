@@ -100,4 +100,18 @@ Interval op_window(DeviceOps const& device) {
   return window;
 }
 
+bool has_launches(std::vector<DeviceOps> const& devices) {
+  return std::any_of(devices.begin(), devices.end(), [](DeviceOps const& device) {
+    RowView const rows = device.rows();
+    auto const tracks = device.trace().tracks();
+    bool const marks_steps =
+        std::any_of(tracks.begin(), tracks.end(), [&](model::Track const& track) {
+          return track.kind == model::TrackKind::kThread && track.device == device.ref.device;
+        });
+
+    return marks_steps || std::any_of(device.ops.begin(), device.ops.end(),
+                                      [&](uint32_t row) { return rows.link(row).valid(); });
+  });
+}
+
 }  // namespace stepscope::analyzer

@@ -84,4 +84,7 @@ std::vector<DeviceOps> index_devices(model::Run const& run);
 /// First start to last end of the device ops; {0, 0} without any.
 Interval op_window(DeviceOps const& device);
 
+/// Whether the launch call of any device op is known, or a device marks its steps itself.
+bool has_launches(std::vector<DeviceOps> const& devices);
+
 }  // namespace stepscope::analyzer

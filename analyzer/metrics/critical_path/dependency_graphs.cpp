@@ -25,7 +25,7 @@ std::vector<PathProcess> chosen_processes(ProcessGraphsInput const& input) {
   return result;
 }
 
-/// By rank_index: the place of its process.
+/// The place of each process, by its rank_index.
 std::unordered_map<int32_t, size_t> places_of(std::vector<PathProcess> const& processes) {
   std::unordered_map<int32_t, size_t> places;
   for (size_t p = 0; p < processes.size(); ++p)
@@ -33,7 +33,7 @@ std::unordered_map<int32_t, size_t> places_of(std::vector<PathProcess> const& pr
   return places;
 }
 
-/// By process: its part in collectives with at least two participants.
+/// The part of each process in collectives with at least two participants.
 std::vector<std::vector<CollectiveJoin>> joins_of(std::vector<CollectiveStats> const& collectives,
                                                   std::vector<PathProcess> const& processes) {
   std::vector<std::vector<CollectiveJoin>> joins(processes.size());
@@ -52,7 +52,7 @@ std::vector<std::vector<CollectiveJoin>> joins_of(std::vector<CollectiveStats> c
   return joins;
 }
 
-/// By collective: the least wait of ranks that have no graph.
+/// The least wait of ranks that have no graph, for each collective.
 std::vector<int64_t> least_waits_elsewhere(std::vector<CollectiveStats> const& collectives,
                                            std::vector<PathProcess> const& processes) {
   std::vector<int64_t> least(collectives.size(), std::numeric_limits<int64_t>::max());

@@ -1,5 +1,5 @@
-// The part of a run that the critical path and a replay look at: all that was asked for, or, of a
-// run that is more than memory holds, its middle steps; and what is read for it.
+// The part of a run that the critical path and a replay look at, and what is read for it. It is all
+// that was asked for. Where that is more than memory holds it is the middle steps.
 #pragma once
 
 #include <stop_token>

@@ -555,25 +555,6 @@ void detect_steps(std::vector<DeviceOps> const& devices, HostSteps& steps) {
       steps.detected.push_back({devices[d].ref, std::move(found[d].steps)});
 }
 
-namespace {
-
-/// Whether the launch call of any device op is known, or a device marks its steps itself.
-bool has_launches(std::vector<DeviceOps> const& devices) {
-  return std::any_of(devices.begin(), devices.end(), [](DeviceOps const& device) {
-    RowView const rows = device.rows();
-    auto const tracks = device.trace().tracks();
-    bool const marks_steps =
-        std::any_of(tracks.begin(), tracks.end(), [&](model::Track const& track) {
-          return track.kind == model::TrackKind::kThread && track.device == device.ref.device;
-        });
-
-    return marks_steps || std::any_of(device.ops.begin(), device.ops.end(),
-                                      [&](uint32_t row) { return rows.link(row).valid(); });
-  });
-}
-
-}  // namespace
-
 HostSteps find_steps(model::Run const& run, std::vector<DeviceOps> const& devices) {
   HostSteps steps = find_host_steps(run);
   if (steps.source == StepSource::kNone || !has_launches(devices)) detect_steps(devices, steps);

@@ -57,8 +57,8 @@ std::optional<StepPattern> common_pattern(std::span<DetectedSteps const> devices
 /// show that layers repeat it fills `layers`. Else it changes nothing.
 void detect_steps(std::vector<DeviceOps> const& devices, HostSteps& steps);
 
-/// The steps of a run: marked ones, and detected ones where none are marked or where no launch of a
-/// device op is recorded, since marked steps tell nothing then. `devices`: of the run.
+/// Marked steps. Detected ones where none are marked, or where no launch of a device op is
+/// recorded: marked steps tell nothing then. `devices`: of the run.
 HostSteps find_steps(model::Run const& run, std::vector<DeviceOps> const& devices);
 
 }  // namespace stepscope::analyzer

@@ -12,7 +12,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Ranks vary so much by themselves: nobody makes them more alike.
+/// Ranks vary so much by themselves.
 constexpr double kAlike = 1.02;
 
 bool is_computing(ReplayNode const& node) {
@@ -117,6 +117,7 @@ class StretchesOfSteps {
     for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
       ReplayNode const& node = context.graph.nodes[number];
       if (node.kind != ReplayNodeKind::kHost) continue;
+
       auto const thread = std::pair(node.process, node.track);
       if (node.starts_step) {
         auto const [at, is_first] = step_of_thread.try_emplace(thread, 0);

@@ -37,7 +37,7 @@ struct ReplayTransfer {
   uint64_t communicator = 0, bytes = 0;
   uint32_t participants = 0;  ///< of the communicator; 0 = unknown
 };
-/// By node.
+/// All of them, in the order of their nodes.
 std::vector<ReplayTransfer> transfers_of(ReplayContext const& context);
 /// How transfers of its communicator and operation depend on their size; null: their sizes do not
 /// tell.

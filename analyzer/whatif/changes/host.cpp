@@ -24,6 +24,7 @@ void visit_threads(ReplayGraph const& graph, Visit visit) {
     last = thread;
     of_last->push_back(number);
   }
+
   for (auto const& [thread, nodes] : threads) visit(thread, nodes);
 }
 
@@ -111,6 +112,7 @@ std::vector<Interval> ranges_of(model::RankTrace const& rank, uint32_t track,
     model::EventKind const kind = rank.trace.kind(row);
     bool const is_range = model::is_range(kind) || kind == model::EventKind::kInputWait;
     if (!is_range || rank.trace.name(row) != name) continue;
+
     Interval const when{rank.trace.start(row) + rank.offset_ns,
                         rank.trace.end(row) + rank.offset_ns};
     if (!found.empty() && when.begin <= found.back().end)
@@ -176,6 +178,7 @@ AppliedChange change_ranges(WhatIfChange const& change, ReplayContext const& con
     if (!ranges.empty())
       applied.changed += change_in_ranges(change, context, nodes, ranges, weights);
   });
+
   if (applied.changed == 0) applied.refusal = no_such_range(context);
   return applied;
 }

@@ -1,8 +1,8 @@
 // All-reduces that begin as soon as their gradients are there. The recording does not tell which op
-// makes which gradient. Gradients come in the order of the backward pass; how far that is when a
-// bucket is full lies between the bucket's share of the bytes and its share of the number of
-// buckets: layers with many weights compute for less time a byte. The answer is between both, and
-// they are its bounds.
+// makes which gradient. Gradients come in the order of the backward pass. The pass has done a
+// share of its work when a bucket is full. That share lies between the bucket's share of the bytes
+// and its share of the number of buckets, because layers with many weights compute for less time a
+// byte. The answer is between both, which are its bounds.
 #include <algorithm>
 #include <unordered_map>
 
@@ -136,6 +136,7 @@ void begin_after(ReplayContext const& context, uint32_t arrival, uint32_t op,
     bool const is_of_work =
         graph.edge_kind[e] == ReplayEdge::kWait || graph.edge_kind[e] == ReplayEdge::kLaunch;
     if (!is_of_work) continue;
+
     if (is_moved) {
       weights.lag[e] = kNoEdge;
       continue;
@@ -146,7 +147,7 @@ void begin_after(ReplayContext const& context, uint32_t arrival, uint32_t op,
   }
 }
 
-/// By how much of the bytes the place is between the two estimates.
+/// `by_bytes`: 0 = a bucket's place follows from its number, 1 = from its bytes.
 void overlap_step(ReplayContext const& context, StepOps const& step, BackwardPass const& pass,
                   double by_bytes, ReplayWeights& weights) {
   std::vector<double> bytes;

@@ -26,6 +26,7 @@ std::string nothing_to_change(WhatIfChange const& change,
 
 std::vector<ReplayTransfer> transfers_of(ReplayContext const& context) {
   std::vector<ReplayTransfer> transfers;
+
   for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
     ReplayNode const& node = context.graph.nodes[number];
     if (node.kind == ReplayNodeKind::kTransfer) {

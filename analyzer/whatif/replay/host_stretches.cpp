@@ -59,6 +59,7 @@ class StretchSweep {
     } else {
       end_at(cut.at);
     }
+
     starts_step_ = starts_step_ || cut.starts_step;
   }
 

@@ -19,7 +19,7 @@ Delay delay_of(GraphOp const& op) {
   return op.waited_for == op.before ? Delay::kBehindOrder : Delay::kBehindWait;
 }
 
-/// The typical delays of a device's ops: medians of those that each kind had.
+/// The typical delays of a device's ops: the median of each kind.
 using TypicalDelays = std::array<int64_t, kDelays>;
 
 std::vector<TypicalDelays> typical_delays(DependencyGraph const& graph) {
@@ -165,7 +165,7 @@ class ProcessNodesBuilder {
       launch_places_.push_back(last_ended(launch.thread, finders[launch.thread], launch.end));
   }
 
-  /// By launch: the op that computes and was launched last before it by the same thread.
+  /// For each launch, the op that computes and was launched last before it by the same thread.
   void find_work_before_launches() {
     std::vector<uint32_t> computing(graph_.launches.size(), kNoNode);
     for (uint32_t op = 0; op < graph_.ops.size(); ++op)

@@ -126,6 +126,7 @@ uint32_t last_node(ReplayGraph const& graph, ReplayTimes const& times) {
   for (size_t i = 0; i < graph.steps.size(); ++i) {
     ReplayStep const& step = graph.steps[i];
     if (!step.is_measured || step.step < last_number) continue;
+
     bool const is_later =
         step.step > last_number || best == 0 || times.step_end[i] > times.over[best];
     if (is_later) best = times.step_last[i];

@@ -191,6 +191,7 @@ class GraphJoiner {
   void run(uint32_t number) {
     Chain& chain = chains_[number];
     bool const is_collective = chain.part == parts_.size();
+
     for (; chain.next < chain.last; ++chain.next) {
       uint32_t const missing =
           is_collective ? missing_arrival(collectives_[chain.next]) : missing_source(chain);

@@ -169,8 +169,8 @@ TEST_P(EveryOutput, KilledBySignalsLeavesNothingOrTheWholeAndEndsByThem) {
 
       int const status = command.end_by(signal);
       EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
-      // Several files take their places in one go, which a signal does not break off; and the
-      // kernel may give a signal to a thread that runs only when another one has named the output.
+      // Several files take their places in one go, which a signal does not break off. And the
+      // kernel may give the signal to a thread that runs only after another named the output.
       bool const is_whole = files() == whole;
       EXPECT_TRUE(is_whole || files().empty()) << signal << testing::PrintToString(files());
 
