@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """How far is what `stepscope whatif` predicts from what the change really gives? Synthetic runs know both.
 
-    python3 bench/whatif_pairs.py [--build build/release] [--steps 20] [--only TEXT]
+    python3 bench/whatif_pairs.py [--build build/release] [--steps 20] [--only TEXT] [--workloads ROUNDS]
 
-Makes a synthetic run with each fault and asks for the change that undoes it. Compares the answer with the step that the same job has without the fault (truth.json: step_ns_without). Prints a line a pair: fidelity of the unchanged replay, error of the prediction. Build the target stepscope first.
+Makes a synthetic run with each fault and asks for the change that undoes it. Compares the answer with the step that the same job has without the fault (truth.json: step_ns_without). Prints a line a pair: fidelity of the unchanged replay, error of the prediction. With --workloads it trains cifar10 on two host devices, in turn without
+and with each pathology, and compares medians of ROUNDS pairs. Build the target stepscope first.
 """
 import argparse
 import json
@@ -50,6 +51,16 @@ PAIRS = [
     ("moe", 4, "tensor-cores", "kernel:gemm|conv=/2"),
 ]
 
+# Pathology of cifar10, the change that undoes it.
+PATHOLOGIES = [
+    ("slow-input=40", "input=0"),
+    ("straggler=1", "straggler=1"),
+    ("late-rank=1", "straggler=1"),
+    ("no-overlap", "overlap"),
+    ("alloc-every-step", "alloc=0"),
+    ("small-buckets", "bucket=256KiB"),
+]
+
 
 def run(*command):
     done = subprocess.run(command, capture_output=True, text=True)
@@ -58,13 +69,47 @@ def run(*command):
     return done.stdout
 
 
+def predict(stepscope, made, change):
+    return json.loads(run(stepscope, "whatif", made, "--change", change, "--only-changes", "--json"))
+
+
+def compare_workloads(stepscope, folder, rounds, only):
+    errors = []
+    print(f"{'pathology':20} {'change':16} {'fidelity':>9} {'with ms':>9} {'without':>9} {'predicted':>9} {'error':>8}")
+    for pathology, change in PATHOLOGIES:
+        if only not in f"{pathology} {change}":
+            continue
+        found = {"with": [], "without": [], "predicted": [], "fidelity": []}
+        for number in range(rounds):
+            for part, options in (("without", []), ("with", ["--pathology", pathology])):
+                made = os.path.join(folder, f"{pathology}-{part}-{number}")
+                run(stepscope, "profile", "cifar10", "--device", "host:2", "--steps", "16", "--no-evaluate", "-o", made, *options)
+                stats = predict(stepscope, made, change if part == "with" else "class:compute=*1")
+                found[part].append(stats["baseline"]["step_ns"])
+                if part == "with":
+                    found["fidelity"].append(stats["baseline"]["error"])
+                    found["predicted"].append(stats["answers"][0]["step_ns"])
+        median = {part: statistics.median(values) for part, values in found.items()}
+        error = median["predicted"] / median["without"] - 1
+        errors.append(abs(error))
+        print(f"{pathology:20} {change:16} {median['fidelity'] * 100:8.2f} % {median['with'] / 1e6:8.1f} {median['without'] / 1e6:9.1f}"
+              f" {median['predicted'] / 1e6:9.1f} {error * 100:6.1f} %", flush=True)
+    return errors
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--steps", default="20")
     parser.add_argument("--only", default="", help="only pairs whose line has this text")
+    parser.add_argument("--workloads", type=int, default=0, metavar="ROUNDS")
     options = parser.parse_args()
     stepscope = os.path.join(os.path.abspath(options.build), "bin/stepscope")
+
+    if options.workloads > 0:
+        with tempfile.TemporaryDirectory() as folder:
+            print_errors(compare_workloads(stepscope, folder, options.workloads, options.only))
+        return
 
     errors = []
     print(f"{'pair':38} {'change':22} {'fidelity':>9} {'with ms':>9} {'without':>9} {'predicted':>9} {'error':>8}")
@@ -80,11 +125,7 @@ def main():
                 truth = json.load(file)["fault"]
             change = change.format(rank=truth["rank"])
 
-            try:
-                stats = json.loads(run(stepscope, "whatif", made, "--change", change, "--only-changes", "--json"))
-            except SystemExit as failure:
-                print(f"{name:38} {change:22} {str(failure).strip()[-90:]}")
-                continue
+            stats = predict(stepscope, made, change)
             baseline, answer = stats["baseline"], stats["answers"][0]
             line = f"{name:38} {change:22} {baseline['error'] * 100:8.3f} % {truth['step_ns'] / 1e6:8.3f} {truth['step_ns_without'] / 1e6:9.3f}"
             if answer["refused"]:
@@ -94,6 +135,10 @@ def main():
             errors.append(abs(error))
             print(f"{line} {answer['step_ns'] / 1e6:9.3f} {error * 100:6.2f} %")
 
+    print_errors(errors)
+
+
+def print_errors(errors):
     if errors:
         print(f"{len(errors)} predicted: median error {statistics.median(errors) * 100:.2f} %, worst {max(errors) * 100:.2f} %")
 

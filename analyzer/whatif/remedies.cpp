@@ -35,7 +35,8 @@ Remedy remedy_of(Finding const& finding, model::Run const& run) {
   std::string text;
   if (finding.rule == "straggler" && finding.where) {
     auto const rank_index = static_cast<size_t>(finding.where->rank_index);
-    text = fmt::format("straggler={}", run.ranks[rank_index].trace.info().rank);
+    int32_t const rank = run.ranks[rank_index].trace.info().rank;
+    text = fmt::format("straggler={}", run.ranks.size() == 1 ? finding.where->device : rank);
   }
 
   for (RemedyRow const& row : kRemedies) {

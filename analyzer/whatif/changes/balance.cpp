@@ -19,12 +19,63 @@ bool is_computing(ReplayNode const& node) {
   return node.kind == ReplayNodeKind::kOp && node.path_class == PathClass::kCompute;
 }
 
-int32_t rank_of(ReplayContext const& context, ReplayNode const& node) {
-  return trace_of(context, node).info().rank;
-}
+/// Which number people have for a device and for the thread that launches its work: the rank of
+/// their process, or in a run of one process that of the device.
+class Numbers {
+ public:
+  explicit Numbers(ReplayContext const& context) : context_(context) {
+    std::map<Thread, std::map<uint16_t, size_t>> launches;
+    for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
+      ReplayNode const& node = context.graph.nodes[number];
+      if (node.kind == ReplayNodeKind::kHost || node.kind == ReplayNodeKind::kTransfer) continue;
+      for (uint32_t e = context.graph.first_edge[number]; e < context.graph.first_edge[number + 1];
+           ++e)
+        if (context.graph.edge_kind[e] == ReplayEdge::kLaunch)
+          ++launches[thread_of(context.graph.nodes[context.graph.source[e]])][node.device];
+    }
 
-bool is_meant(WhatIfChange const& change, ReplayContext const& context, ReplayNode const& node) {
-  return !change.rank || rank_of(context, node) == *change.rank;
+    for (auto const& [thread, of_device] : launches)
+      device_of_thread_[thread] =
+          std::max_element(of_device.begin(), of_device.end(), [](auto const& a, auto const& b) {
+            return a.second < b.second;
+          })->first;
+  }
+
+  /// None: a thread that launches nothing.
+  [[nodiscard]] std::optional<int32_t> of(ReplayNode const& node) const {
+    bool const is_one_process = context_.graph.processes.size() == 1;
+    if (!is_one_process) return trace_of(context_, node).info().rank;
+
+    uint16_t device = node.device;
+    if (node.kind == ReplayNodeKind::kHost) {
+      auto const launching = device_of_thread_.find(thread_of(node));
+      if (launching == device_of_thread_.end()) return std::nullopt;
+      device = launching->second;
+    }
+    return context_.graph.processes.front().devices[device].ref.device;
+  }
+  /// All that people may name, sorted.
+  [[nodiscard]] std::vector<int32_t> all() const {
+    std::vector<int32_t> numbers;
+    auto const& processes = context_.graph.processes;
+    for (ReplayProcess const& process : processes)
+      for (DeviceOps const& device : process.devices)
+        numbers.push_back(processes.size() == 1 ? device.ref.device : device.trace().info().rank);
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    return numbers;
+  }
+
+  using Thread = std::pair<uint32_t, uint32_t>;  ///< process, track
+  static Thread thread_of(ReplayNode const& node) { return {node.process, node.track}; }
+
+ private:
+  ReplayContext const& context_;
+  std::map<Thread, uint16_t> device_of_thread_;  ///< for which it launches most
+};
+
+bool is_meant(WhatIfChange const& change, Numbers const& numbers, ReplayNode const& node) {
+  return !change.rank || numbers.of(node) == change.rank;
 }
 
 /// Mean duration of the kernels of each name on each device.
@@ -91,14 +142,14 @@ class KernelMeans {
   std::vector<double> typical_;         ///< by name; 0: on one device only
 };
 
-uint64_t shorten_kernels(WhatIfChange const& change, ReplayContext const& context,
-                         ReplayWeights& weights) {
+uint64_t shorten_kernels(WhatIfChange const& change, Numbers const& numbers,
+                         ReplayContext const& context, ReplayWeights& weights) {
   KernelMeans means(context, weights);
   uint64_t changed = 0;
 
   for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
     ReplayNode const& node = context.graph.nodes[number];
-    if (!is_computing(node) || !is_meant(change, context, node)) continue;
+    if (!is_computing(node) || !is_meant(change, numbers, node)) continue;
     double const times = means.times_typical(node);
     if (times < kAlike) continue;
     weights.own[number] = HowMuch{1 / times, {}}.of(weights.own[number]);
@@ -107,82 +158,86 @@ uint64_t shorten_kernels(WhatIfChange const& change, ReplayContext const& contex
   return changed;
 }
 
-/// The stretches of a process's threads, step by step.
+/// The stretches of threads with steps, step by step.
 class StretchesOfSteps {
  public:
-  using OfProcess = std::map<uint32_t, std::vector<uint32_t>>;  ///< by process: nodes
+  using OfThread = std::map<Numbers::Thread, std::vector<uint32_t>>;  ///< nodes
 
   explicit StretchesOfSteps(ReplayContext const& context) {
-    std::map<std::pair<uint32_t, uint32_t>, int64_t> step_of_thread;
+    std::map<Numbers::Thread, int64_t> step_of_thread;
     for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
       ReplayNode const& node = context.graph.nodes[number];
       if (node.kind != ReplayNodeKind::kHost) continue;
 
-      auto const thread = std::pair(node.process, node.track);
+      Numbers::Thread const thread = Numbers::thread_of(node);
       if (node.starts_step) {
         auto const [at, is_first] = step_of_thread.try_emplace(thread, 0);
         if (!is_first) ++at->second;
       }
       auto const step = step_of_thread.find(thread);
-      if (step != step_of_thread.end()) steps_[step->second][node.process].push_back(number);
+      if (step != step_of_thread.end()) steps_[step->second][thread].push_back(number);
     }
   }
-  [[nodiscard]] std::map<int64_t, OfProcess> const& all() const { return steps_; }
+  [[nodiscard]] std::map<int64_t, OfThread> const& all() const { return steps_; }
 
  private:
-  std::map<int64_t, OfProcess> steps_;
+  std::map<int64_t, OfThread> steps_;
 };
 
-bool are_alike(StretchesOfSteps::OfProcess const& of_process, size_t processes) {
-  size_t const count = of_process.begin()->second.size();
-  return of_process.size() == processes &&
-         std::all_of(of_process.begin(), of_process.end(),
+bool are_alike(StretchesOfSteps::OfThread const& of_thread) {
+  size_t const count = of_thread.begin()->second.size();
+  return std::all_of(of_thread.begin(), of_thread.end(),
                      [&](auto const& entry) { return entry.second.size() == count; });
 }
 
 /// Makes the stretches of the host as long as on the typical rank.
 class HostShortener {
  public:
-  HostShortener(WhatIfChange const& change, ReplayContext const& context, ReplayWeights& weights)
-      : change_(change), context_(context), weights_(weights), recorded_(weights.own) {}
+  HostShortener(WhatIfChange const& change, Numbers const& numbers, ReplayContext const& context,
+                ReplayWeights& weights)
+      : change_(change),
+        numbers_(numbers),
+        context_(context),
+        weights_(weights),
+        recorded_(weights.own) {}
 
   uint64_t shorten() {
     StretchesOfSteps const steps(context_);
-    for (auto const& [step, of_process] : steps.all()) {
-      if (of_process.size() < 2) continue;
-      if (are_alike(of_process, context_.graph.processes.size()))
-        shorten_by_place(of_process);
+    for (auto const& [step, of_thread] : steps.all()) {
+      if (of_thread.size() < 2) continue;
+      if (are_alike(of_thread))
+        shorten_by_place(of_thread);
       else
-        shorten_by_kind(of_process);
+        shorten_by_kind(of_thread);
     }
     return changed_;
   }
 
  private:
   /// All ranks do the same in this step.
-  void shorten_by_place(StretchesOfSteps::OfProcess const& of_process) {
-    for (size_t i = 0; i < of_process.begin()->second.size(); ++i) {
+  void shorten_by_place(StretchesOfSteps::OfThread const& of_thread) {
+    for (size_t i = 0; i < of_thread.begin()->second.size(); ++i) {
       std::vector<int64_t> lengths;
-      for (auto const& [process, nodes] : of_process) lengths.push_back(recorded_[nodes[i]]);
+      for (auto const& [thread, nodes] : of_thread) lengths.push_back(recorded_[nodes[i]]);
       int64_t const typical = lower_median(lengths);
 
-      for (auto const& [process, nodes] : of_process)
+      for (auto const& [thread, nodes] : of_thread)
         limit(nodes[i], static_cast<double>(recorded_[nodes[i]]), static_cast<double>(typical));
     }
   }
 
   /// Ranks do different work, such as stages of a pipeline: what a kind of stretch takes on the
   /// mean is alike. What one rank has more lies in its longest stretches.
-  void shorten_by_kind(StretchesOfSteps::OfProcess const& of_process) {
-    std::map<Kind, std::map<uint32_t, std::vector<uint32_t>>> of_kind;  // by process: nodes
-    for (auto const& [process, nodes] : of_process)
-      for (uint32_t const node : nodes) of_kind[kind_of(node)][process].push_back(node);
+  void shorten_by_kind(StretchesOfSteps::OfThread const& of_thread) {
+    std::map<Kind, StretchesOfSteps::OfThread> of_kind;
+    for (auto const& [thread, nodes] : of_thread)
+      for (uint32_t const node : nodes) of_kind[kind_of(node)][thread].push_back(node);
 
     for (auto const& [kind, nodes_of] : of_kind) {
       std::vector<double> means;
-      for (auto const& [process, nodes] : nodes_of) means.push_back(mean_of(nodes));
+      for (auto const& [thread, nodes] : nodes_of) means.push_back(mean_of(nodes));
       double const typical = means.size() < 2 ? means.front() : lower_median(means);
-      for (auto const& [process, nodes] : nodes_of)
+      for (auto const& [thread, nodes] : nodes_of)
         if (mean_of(nodes) > typical * kAlike) cut_longest(nodes, typical);
     }
   }
@@ -217,26 +272,19 @@ class HostShortener {
   }
 
   void limit(uint32_t number, double own, double typical) {
-    if (own <= typical * kAlike || !is_meant(change_, context_, context_.graph.nodes[number]))
+    if (own <= typical * kAlike || !is_meant(change_, numbers_, context_.graph.nodes[number]))
       return;
     weights_.own[number] = HowMuch{typical / own, {}}.of(weights_.own[number]);
     ++changed_;
   }
 
   WhatIfChange const& change_;
+  Numbers const& numbers_;
   ReplayContext const& context_;
   ReplayWeights& weights_;
   std::vector<int64_t> recorded_;
   uint64_t changed_ = 0;
 };
-
-std::string no_such_rank(ReplayContext const& context) {
-  std::vector<int32_t> ranks;
-  for (ReplayProcess const& process : context.graph.processes)
-    ranks.push_back(process.devices.front().trace().info().rank);
-  std::sort(ranks.begin(), ranks.end());
-  return fmt::format("no such rank; there are {}", fmt::join(ranks, ", "));
-}
 
 }  // namespace
 
@@ -251,17 +299,15 @@ AppliedChange remove_straggler(WhatIfChange const& change, ReplayContext const& 
     return applied;
   }
 
-  bool const is_there =
-      std::any_of(processes.begin(), processes.end(), [&](ReplayProcess const& process) {
-        return !change.rank || process.devices.front().trace().info().rank == *change.rank;
-      });
-  if (!is_there) {
-    applied.refusal = no_such_rank(context);
+  Numbers const numbers(context);
+  std::vector<int32_t> const known = numbers.all();
+  if (change.rank && !std::binary_search(known.begin(), known.end(), *change.rank)) {
+    applied.refusal = fmt::format("no such rank; there are {}", fmt::join(known, ", "));
     return applied;
   }
 
-  applied.changed = shorten_kernels(change, context, weights);
-  if (processes.size() > 1) applied.changed += HostShortener(change, context, weights).shorten();
+  applied.changed = shorten_kernels(change, numbers, context, weights) +
+                    HostShortener(change, numbers, context, weights).shorten();
   if (applied.changed == 0)
     applied.cautions.emplace_back("nothing of it takes longer than on the typical rank");
   return applied;

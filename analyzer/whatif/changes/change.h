@@ -44,7 +44,8 @@ struct WhatIfChange {
   /// else empty. Hostile text, as is `text`.
   std::string selector;
   HowMuch how;                  ///< of the duration: "bandwidth=*2" is factor 0.5
-  std::optional<int32_t> rank;  ///< of kStraggler; none = median
+  std::optional<int32_t> rank;  ///< of kStraggler: a rank, or in a run of one process a device;
+                                ///< none = median
   uint64_t bytes = 0;           ///< of kBucket
   uint32_t ranks = 0;           ///< of kRanks
   std::string text;             ///< as it was written

@@ -1,8 +1,8 @@
 // All-reduces that begin as soon as their gradients are there. The recording does not tell which op
-// makes which gradient. Gradients come in the order of the backward pass. The pass has done a
-// share of its work when a bucket is full. That share lies between the bucket's share of the bytes
-// and its share of the number of buckets, because layers with many weights compute for less time a
-// byte. The answer is between both, which are its bounds.
+// makes which gradient. Gradients come in the order of the backward pass. How far the
+// pass is when a bucket is full lies between the bucket's share of the bytes and its share of the
+// number of buckets. Layers with many weights compute for less time a byte. The answer is between
+// both, which are its bounds.
 #include <algorithm>
 #include <unordered_map>
 
