@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <unordered_map>
 
 #include "analyzer/metrics/core/quantile.h"
 
 namespace stepscope::analyzer {
 namespace {
 
+/// Calls return at once while less than this many ops are queued: CUDA's queues hold about 1,020.
+constexpr size_t kFullQueue = 1000;
+/// A call that takes so many times a typical one has waited.
+constexpr int64_t kLongCall = 3;
 constexpr uint32_t kNoLocal = std::numeric_limits<uint32_t>::max();
 
 /// Why an op began when it did.
@@ -61,6 +67,7 @@ class ProcessNodesBuilder {
     number_ops();
     place_launches();
     find_work_before_launches();
+    find_full_queues();
 
     made_.nodes.reserve(node_count_);
     made_.own.reserve(node_count_);
@@ -182,6 +189,55 @@ class ProcessNodesBuilder {
     }
   }
 
+  /// Calls that found the queue of their device full: each waits for an op to begin. What they took
+  /// is no work of the host.
+  void find_full_queues() {
+    std::vector<std::vector<int64_t>> op_starts(graph_.devices);
+    std::vector<std::vector<std::pair<int64_t, uint32_t>>> launches(graph_.devices);  // by start
+    for (GraphOp const& op : graph_.ops) {
+      uint32_t const device = graph_.device_of_stream[op.stream];
+      op_starts[device].push_back(op.start);
+      if (op.launch != kNoNode)
+        launches[device].emplace_back(graph_.launches[op.launch].start, op.launch);
+    }
+
+    std::vector<int64_t> with_room;
+    std::vector<uint32_t> without_room;
+    for (size_t device = 0; device < launches.size(); ++device) {
+      std::sort(launches[device].begin(), launches[device].end());
+      size_t launched = 0, started = 0;
+      for (auto const& [start, number] : launches[device]) {
+        while (started < op_starts[device].size() && op_starts[device][started] <= start) ++started;
+        PathLaunch const& launch = graph_.launches[number];
+        bool const is_full = launched++ >= started + kFullQueue;
+        if (launch.waits_for_copy) continue;
+        if (is_full)
+          without_room.push_back(number);
+        else
+          with_room.push_back(launch.end - launch.start);
+      }
+    }
+    if (without_room.empty() || with_room.empty()) return;
+
+    call_ns_ = lower_median(with_room);
+    for (uint32_t const number : without_room) wait_for_room(number);
+  }
+
+  void wait_for_room(uint32_t number) {
+    PathLaunch const& launch = graph_.launches[number];
+    Place const place = launch_places_[number];
+    bool const is_long = launch.end - launch.start > kLongCall * call_ns_;
+    if (!is_long || place.node == kNoLocal || place.end != launch.end) return;
+
+    auto const later =
+        std::partition_point(graph_.ops.begin(), graph_.ops.end(),
+                             [&](GraphOp const& op) { return op.start <= launch.end - call_ns_; });
+    if (later == graph_.ops.begin()) return;
+    GraphOp const& begun = *std::prev(later);
+    if (begun.before != kNoNode && begun.start > launch.start)
+      room_after_[place.node] = begun.before;
+  }
+
   /// The work whose results a collective or message sends: libraries let their stream wait for what
   /// was launched before. Recordings have such a wait only where it held the stream up.
   [[nodiscard]] uint32_t results_for(GraphOp const& op) const {
@@ -270,6 +326,7 @@ class ProcessNodesBuilder {
       else
         add_edge(thread.first_node + static_cast<uint32_t>(i - 1), ReplayEdge::kOrder, 0);
 
+      add_room(stretch.end);
       for (; exit != exits.end() && exit->to <= stretch.end; ++exit)
         if (stretch.waits && exit->to == stretch.end) add_handover(*exit);
 
@@ -277,6 +334,15 @@ class ProcessNodesBuilder {
            ++sync)
         if (sync->end == stretch.end) add_sync(*sync, begin, sources);
     }
+  }
+
+  /// The op before the one that began, and so made room for the call.
+  void add_room(int64_t end) {
+    auto const room = room_after_.find(static_cast<uint32_t>(made_.nodes.size() - 1));
+    if (room == room_after_.end()) return;
+    made_.own.back() = call_ns_;
+    add_edge(node_of_op_[room->second], ReplayEdge::kQueue,
+             end - call_ns_ - graph_.ops[room->second].end);
   }
 
   void begin_stretch(HostStretch const& stretch, uint32_t track, int64_t begin) {
@@ -397,11 +463,13 @@ class ProcessNodesBuilder {
   std::vector<uint32_t> thread_order_;             ///< those with stretches
   std::vector<std::vector<uint32_t>> stream_ops_;  ///< by track
   std::vector<CollectiveJoin const*> join_of_op_;
-  std::vector<uint32_t> first_wait_;          ///< by op, and one more
-  std::vector<uint32_t> node_of_op_;          ///< where it ends
-  std::vector<Place> launch_places_;          ///< by launch
-  std::vector<uint32_t> work_before_launch_;  ///< by launch
-  std::vector<TypicalDelays> typical_;        ///< by device of the process
+  std::vector<uint32_t> first_wait_;  ///< by op, and one more
+  std::vector<uint32_t> node_of_op_;  ///< where it ends
+  std::vector<Place> launch_places_;  ///< by launch
+  int64_t call_ns_ = 0;               ///< a typical launch call that finds room in the queue
+  std::unordered_map<uint32_t, uint32_t> room_after_;  ///< by node of a call: op
+  std::vector<uint32_t> work_before_launch_;           ///< by launch
+  std::vector<TypicalDelays> typical_;                 ///< by device of the process
   uint32_t node_count_ = 0;
   ProcessNodes made_;
 };

@@ -23,6 +23,7 @@ enum class ReplayEdge : uint8_t {
   kLaunch,      ///< from a call to its op
   kWait,        ///< of a stream for another, recorded or guessed
   kSync,        ///< of a host for a device
+  kQueue,       ///< of a launch call for room in its device's queue
   kHandover,    ///< of a thread for another
   kCollective,  ///< from its participants, and to their ends
   kRoot         ///< from the begin of time
