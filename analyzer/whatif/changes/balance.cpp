@@ -19,8 +19,8 @@ bool is_computing(ReplayNode const& node) {
   return node.kind == ReplayNodeKind::kOp && node.path_class == PathClass::kCompute;
 }
 
-/// Which number people have for a device and for the thread that launches its work: the rank of
-/// their process, or in a run of one process that of the device.
+/// The number by which people name a device and the thread that launches its work. It is the rank
+/// of their process; in a run of one process it is that of the device.
 class Numbers {
  public:
   explicit Numbers(ReplayContext const& context) : context_(context) {
