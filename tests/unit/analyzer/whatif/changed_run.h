@@ -12,7 +12,7 @@
 
 namespace stepscope::analyzer::testing_support {
 
-inline constexpr int64_t kSteps = 4;
+inline constexpr int64_t kMadeSteps = 4;
 
 /// One rank with a thread, a stream that computes and one that communicates. Times are µs from the
 /// begin of the step.
@@ -74,7 +74,7 @@ class StepRank {
 template <class AddStep>
 model::Run run_of_steps(int64_t length, AddStep add_step) {
   StepRank rank;
-  for (int64_t step = 0; step < kSteps; ++step) {
+  for (int64_t step = 0; step < kMadeSteps; ++step) {
     rank.begin_step(step, length);
     add_step(rank);
   }

@@ -34,10 +34,10 @@ void add_plain_step(StepRank& rank) {
   rank.kernel(62, 162, "gemm_kernel", gemm);
   rank.sync(60, 165);
 }
-model::Run plain_run() { return run_of_steps(165, add_plain_step); }
+model::Run run_of_plain_steps() { return run_of_steps(165, add_plain_step); }
 
 TEST(Changes, ShortenKernelsWhoseNameHasAMatch) {
-  model::Run const run = plain_run();
+  model::Run const run = run_of_plain_steps();
   EXPECT_NEAR(saved_us(run, "kernel:gemm=/2"), 50, kOneNs);
   EXPECT_NEAR(saved_us(run, "kernel:^gemm_.*el$=0"), 100, kOneNs);
   EXPECT_NEAR(saved_us(run, "kernel:gemm=40us"), 60, kOneNs);
@@ -47,7 +47,7 @@ TEST(Changes, ShortenKernelsWhoseNameHasAMatch) {
 }
 
 TEST(Changes, AGainIsWhatTheRecordedStepTakesMore) {
-  WhatIfStats const stats = ask(plain_run(), {"kernel:gemm=/2"});
+  WhatIfStats const stats = ask(run_of_plain_steps(), {"kernel:gemm=/2"});
   WhatIfAnswer const& answer = stats.answers[0];
 
   // The first step has no step before it, so that it begins with itself: 162, 165, 165, 165 µs.
@@ -60,7 +60,7 @@ TEST(Changes, AGainIsWhatTheRecordedStepTakesMore) {
 }
 
 TEST(Changes, OfOneAnswerAreMadeAtOnce) {
-  model::Run const run = plain_run();
+  model::Run const run = run_of_plain_steps();
   EXPECT_NEAR(saved_us_at_once(run, {"input=0", "kernel:gemm=/2", "host:optimizer=/3"}),
               20 + 50 + 20, kOneNs);
   EXPECT_EQ(ask(run, {"input=0", "kernel:gemm=/2"}).answers[0].change, "input=0 + kernel:gemm=/2");
@@ -71,7 +71,7 @@ TEST(Changes, OfOneAnswerAreMadeAtOnce) {
 }
 
 TEST(Changes, ShortenTheHostsOwnTimeInRanges) {
-  model::Run const run = plain_run();
+  model::Run const run = run_of_plain_steps();
   EXPECT_NEAR(saved_us(run, "host:optimizer=0"), 30, kOneNs);
   EXPECT_NEAR(saved_us(run, "host:optimizer=/2"), 15, kOneNs);
   EXPECT_NEAR(saved_us(run, "host:optimizer=*2"), -30, kOneNs);
@@ -92,7 +92,7 @@ TEST(Changes, ARangesCallsStayAsTheyAre) {
 }
 
 TEST(Changes, WithoutInputTheHostGoesOnAtOnce) {
-  model::Run const run = plain_run();
+  model::Run const run = run_of_plain_steps();
   EXPECT_NEAR(saved_us(run, "input=0"), 20, kOneNs);
   EXPECT_NEAR(saved_us(run, "input=5us"), 15, kOneNs);
   EXPECT_EQ(answer_of(run, "input=0").changed, 4U);
@@ -188,7 +188,7 @@ TEST(Changes, WorkBetweenTheLaunchesOfTwoStepsStays) {
 }
 
 TEST(Changes, ThatSelectNothingSayWhatThereIs) {
-  model::Run const run = plain_run();
+  model::Run const run = run_of_plain_steps();
   EXPECT_THAT(refusal_of(run, "kernel:attention=/2"),
               AllOf(HasSubstr("no kernel's name has a match"), HasSubstr("gemm_kernel")));
   EXPECT_THAT(refusal_of(run, "host:forward=0"),
@@ -257,7 +257,7 @@ TEST(Changes, ARunWithoutKernelsHasNoNamesToList) {
 TEST(Changes, DevicesThatAreThreadsOfTheHostKeepWhatFreesThreads) {
   StepRank rank;
   rank.rank().builder().add_device({0, "host:0", 0, 1, 0});
-  for (int64_t step = 0; step < testing_support::kSteps; ++step) {
+  for (int64_t step = 0; step < testing_support::kMadeSteps; ++step) {
     rank.begin_step(step, 165);
     add_plain_step(rank);
   }

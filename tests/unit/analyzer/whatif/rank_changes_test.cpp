@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_support::answer_of;
-using testing_support::kSteps;
+using testing_support::kMadeSteps;
 using testing_support::refusal_of;
 using testing_support::saved_us;
 using testing_support::saved_us_at_once;
@@ -37,7 +37,7 @@ model::Run two_ranks(RankWork first, RankWork second) {
   auto const arrival = [](RankWork work) { return work.prepare + 12 + work.kernel + 2; };
   int64_t const end = std::max(arrival(first), arrival(second)) + 20;
 
-  for (int64_t step = 0; step < kSteps; ++step)
+  for (int64_t step = 0; step < kMadeSteps; ++step)
     for (size_t r = 0; r < 2; ++r) {
       StepRank& rank = ranks[r];
       int64_t const prepared = works[r].prepare;
@@ -114,7 +114,7 @@ TEST(RankChanges, CollectivesAreChangedFromTheLastArrivalOn) {
 /// Two all-reduces a step, one behind the other. They take 10 µs and 1 ns a byte: 20 µs and 40 µs.
 model::Run run_of_two_sizes() {
   std::array<StepRank, 2> ranks = {StepRank(0), StepRank(1)};
-  for (uint64_t step = 0; step < kSteps; ++step)
+  for (uint64_t step = 0; step < kMadeSteps; ++step)
     for (StepRank& rank : ranks) {
       rank.begin_step(static_cast<int64_t>(step), 189);
       uint64_t const kernel = rank.launch(10, 20);
