@@ -187,6 +187,19 @@ TEST(Changes, WorkBetweenTheLaunchesOfTwoStepsStays) {
   EXPECT_NEAR(saved_us(run, "launch=0"), (60 + 3 * 70) / 4.0, kOneNs);
 }
 
+TEST(Changes, AKernelNeverBeginsBeforeItsLaunch) {
+  // The call returns 30 µs behind the kernel's begin. The kernel begins at 10: that much and no
+  // more it can begin sooner.
+  model::Run const run = run_of_steps(63, [](StepRank& rank) {
+    rank.kernel(10, 60, "gemm", rank.launch(0, 40));
+    rank.sync(40, 63);
+  });
+
+  double const saved = saved_us(run, "launch=0");
+  EXPECT_GE(saved, 0);
+  EXPECT_LE(saved, 10 + kOneNs);
+}
+
 TEST(Changes, ThatSelectNothingSayWhatThereIs) {
   model::Run const run = run_of_plain_steps();
   EXPECT_THAT(refusal_of(run, "kernel:attention=/2"),
