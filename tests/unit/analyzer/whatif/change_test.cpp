@@ -22,7 +22,7 @@ using testing::StartsWith;
 WhatIfChange parsed_change(std::string_view text) {
   auto const change = parse_change(text);
   EXPECT_TRUE(change) << text << ": " << change.error().message;
-  return change ? *change : Change();
+  return change ? *change : WhatIfChange();
 }
 std::string change_error(std::string_view text) {
   auto const change = parse_change(text);

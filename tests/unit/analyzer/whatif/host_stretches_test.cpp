@@ -1,6 +1,6 @@
 // What a thread does, as a row of stretches: nested calls, cuts, damaged traces, and how stretches
 // are found by their ends.
-#include "analyzer/whatif/host_stretches.h"
+#include "analyzer/whatif/replay/host_stretches.h"
 
 #include <algorithm>
 #include <random>

@@ -21,7 +21,7 @@ using testing_support::saved_us;
 using testing_support::saved_us_at_once;
 using testing_support::StepRank;
 
-constexpr double kOneNs = 0.0011;  // in µs
+constexpr double kOneNsInRanks = 0.0011;  // in µs
 
 /// µs that a rank prepares, and that its kernel takes.
 struct RankWork {
@@ -57,11 +57,11 @@ model::Run two_ranks(RankWork first, RankWork second) {
 TEST(RankChanges, OfTwoRanksTheFasterOneIsTheUsualOne) {
   // Rank 1 arrives 40 µs later. Without that each step is 40 µs shorter.
   model::Run const run = two_ranks({10, 100}, {10, 140});
-  EXPECT_NEAR(saved_us(run, "straggler=1"), 40, kOneNs);
-  EXPECT_NEAR(saved_us(run, "straggler=median"), 40, kOneNs);
+  EXPECT_NEAR(saved_us(run, "straggler=1"), 40, kOneNsInRanks);
+  EXPECT_NEAR(saved_us(run, "straggler=median"), 40, kOneNsInRanks);
   EXPECT_EQ(answer_of(run, "straggler=1").changed, 4U);
 
-  EXPECT_NEAR(saved_us(run, "straggler=0"), 0, kOneNs);
+  EXPECT_NEAR(saved_us(run, "straggler=0"), 0, kOneNsInRanks);
   EXPECT_THAT(answer_of(run, "straggler=0").cautions,
               ElementsAre(HasSubstr("nothing of it takes longer")));
   EXPECT_THAT(refusal_of(run, "straggler=7"), HasSubstr("there are 0, 1"));
@@ -70,32 +70,32 @@ TEST(RankChanges, OfTwoRanksTheFasterOneIsTheUsualOne) {
 TEST(RankChanges, ALateHostIsAStragglerToo) {
   // Rank 1 prepares for 50 µs in place of 10.
   model::Run const run = two_ranks({10, 100}, {50, 100});
-  EXPECT_NEAR(saved_us(run, "straggler=1"), 40, kOneNs);
-  EXPECT_NEAR(saved_us(run, "straggler=0"), 0, kOneNs);
+  EXPECT_NEAR(saved_us(run, "straggler=1"), 40, kOneNsInRanks);
+  EXPECT_NEAR(saved_us(run, "straggler=0"), 0, kOneNsInRanks);
 }
 
 TEST(RankChanges, BalancedRanksComputeForAsLong) {
   // Both for 120 µs: the later rank arrives 20 µs sooner.
   model::Run const run = two_ranks({10, 100}, {10, 140});
-  EXPECT_NEAR(saved_us(run, "imbalance=mean"), 20, kOneNs);
+  EXPECT_NEAR(saved_us(run, "imbalance=mean"), 20, kOneNsInRanks);
   EXPECT_EQ(answer_of(run, "imbalance=mean").changed, 8U);
 }
 
 TEST(RankChanges, WithoutKernelsTheLaterLaunchDecides) {
   // Rank 1 has launched its all-reduce at 70 and arrives at 72, not at 164.
   model::Run const run = two_ranks({10, 100}, {50, 100});
-  EXPECT_NEAR(saved_us(run, "kernel:gemm=0"), 164 - 72, kOneNs);
+  EXPECT_NEAR(saved_us(run, "kernel:gemm=0"), 164 - 72, kOneNsInRanks);
 }
 
 TEST(RankChanges, ALaterChangeSeesWhatAnEarlierOneHasLeft) {
   // Rank 1 prepares for 10 µs, then both for 5.
   model::Run const run = two_ranks({10, 100}, {50, 100});
-  EXPECT_NEAR(saved_us_at_once(run, {"straggler=1", "host:prepare=/2"}), 40 + 5, kOneNs);
+  EXPECT_NEAR(saved_us_at_once(run, {"straggler=1", "host:prepare=/2"}), 40 + 5, kOneNsInRanks);
 }
 
 TEST(RankChanges, WithoutAFitAllOfATransferIsBandwidth) {
   model::Run const run = two_ranks({10, 100}, {10, 140});
-  EXPECT_NEAR(saved_us(run, "comm:bandwidth=*2"), 10, kOneNs);
+  EXPECT_NEAR(saved_us(run, "comm:bandwidth=*2"), 10, kOneNsInRanks);
   EXPECT_THAT(answer_of(run, "comm:bandwidth=*2").cautions,
               Contains(HasSubstr("4 of 4 transfers have one size only")));
   EXPECT_THAT(refusal_of(run, "comm:latency=0"), HasSubstr("with several sizes"));
@@ -104,9 +104,9 @@ TEST(RankChanges, WithoutAFitAllOfATransferIsBandwidth) {
 TEST(RankChanges, CollectivesAreChangedFromTheLastArrivalOn) {
   // Rank 0 waits for 40 µs in them, which no faster network changes.
   model::Run const run = two_ranks({10, 100}, {10, 140});
-  EXPECT_NEAR(saved_us(run, "collective:all_reduce=/2"), 10, kOneNs);
-  EXPECT_NEAR(saved_us(run, "collective:all_reduce=0"), 20, kOneNs);
-  EXPECT_NEAR(saved_us(run, "class:communication=/4"), 15, kOneNs);
+  EXPECT_NEAR(saved_us(run, "collective:all_reduce=/2"), 10, kOneNsInRanks);
+  EXPECT_NEAR(saved_us(run, "collective:all_reduce=0"), 20, kOneNsInRanks);
+  EXPECT_NEAR(saved_us(run, "class:communication=/4"), 15, kOneNsInRanks);
   EXPECT_EQ(answer_of(run, "collective:all_reduce=/2").changed, 4U);
   EXPECT_THAT(refusal_of(run, "collective:broadcast=/2"), HasSubstr("there are all_reduce"));
 }

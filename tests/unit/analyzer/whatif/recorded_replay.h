@@ -10,7 +10,7 @@
 #include "analyzer/metrics/host/innermost_host_events.h"
 #include "analyzer/metrics/steps/measured_steps.h"
 #include "analyzer/metrics/steps/step_detection.h"
-#include "analyzer/whatif/replay.h"
+#include "analyzer/whatif/replay/replay.h"
 
 namespace stepscope::analyzer::testing_support {
 

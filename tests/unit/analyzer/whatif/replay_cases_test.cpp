@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analyzer/whatif/replay.h"
+#include "analyzer/whatif/replay/replay.h"
 #include "analyzer/whatif/whatif.h"
 #include "tests/unit/analyzer/metrics/critical_path/critical_path_runs.h"
 #include "tests/unit/analyzer/whatif/recorded_replay.h"

@@ -1,6 +1,6 @@
 // The replay of a graph: it gives back the recording, agrees with a twin that relaxes every edge
 // until nothing changes, and never gets later where something gets shorter.
-#include "analyzer/whatif/replay.h"
+#include "analyzer/whatif/replay/replay.h"
 
 #include <algorithm>
 #include <functional>
