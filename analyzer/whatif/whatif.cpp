@@ -273,11 +273,14 @@ std::vector<WhatIfFix> find_fixes(ReplayedRun const& run, model::Run const& trac
       std::vector<WhatIfChange> all = above;
       all.insert(all.end(), remedies[open[i].finding].begin(), remedies[open[i].finding].end());
       WhatIfAnswer answer = run.answer(all);
-      if (best_answer && answer.step_ns >= best_answer->step_ns) continue;
+      bool const is_better =
+          !answer.is_refused && (!best_answer || answer.step_ns < best_answer->step_ns);
+      if (!is_better) continue;
       best = i;
       best_answer = std::move(answer);
     }
 
+    if (!best_answer) break;
     auto const& taken = remedies[open[best].finding];
     above.insert(above.end(), taken.begin(), taken.end());
     best_answer->gain = best_answer->step_ns > 0 ? step_ns / best_answer->step_ns - 1 : 0;
@@ -287,6 +290,9 @@ std::vector<WhatIfFix> find_fixes(ReplayedRun const& run, model::Run const& trac
     open.erase(open.begin() + static_cast<ptrdiff_t>(best));
   }
 
+  // What cannot be joined with the fixes above stays with its own gain.
+  fixes.insert(fixes.end(), std::make_move_iterator(open.begin()),
+               std::make_move_iterator(open.end()));
   fixes.insert(fixes.end(), std::make_move_iterator(refused.begin()),
                std::make_move_iterator(refused.end()));
   return fixes;

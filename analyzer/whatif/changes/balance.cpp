@@ -184,10 +184,18 @@ class StretchesOfSteps {
   std::map<int64_t, OfThread> steps_;
 };
 
-bool are_alike(StretchesOfSteps::OfThread const& of_thread) {
-  size_t const count = of_thread.begin()->second.size();
-  return std::all_of(of_thread.begin(), of_thread.end(),
-                     [&](auto const& entry) { return entry.second.size() == count; });
+/// Whether all threads do the same one after the other.
+bool are_alike(ReplayContext const& context, StretchesOfSteps::OfThread const& of_thread) {
+  auto const& nodes = context.graph.nodes;
+  std::vector<uint32_t> const& first = of_thread.begin()->second;
+  auto const is_like = [&](uint32_t a, uint32_t b) {
+    return nodes[a].path_class == nodes[b].path_class;
+  };
+
+  return std::all_of(of_thread.begin(), of_thread.end(), [&](auto const& entry) {
+    return std::equal(first.begin(), first.end(), entry.second.begin(), entry.second.end(),
+                      is_like);
+  });
 }
 
 /// Makes the stretches of the host as long as on the typical rank.
@@ -205,7 +213,7 @@ class HostShortener {
     StretchesOfSteps const steps(context_);
     for (auto const& [step, of_thread] : steps.all()) {
       if (of_thread.size() < 2) continue;
-      if (are_alike(of_thread))
+      if (are_alike(context_, of_thread))
         shorten_by_place(of_thread);
       else
         shorten_by_kind(of_thread);

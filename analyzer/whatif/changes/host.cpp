@@ -52,12 +52,14 @@ AppliedChange remove_syncs(ReplayContext const& context, ReplayWeights& weights)
   visit_threads(context.graph, [&](auto, std::vector<uint32_t> const& thread) {
     std::vector<uint32_t> of_step;
     auto const end_step = [&] {
-      if (!of_step.empty()) of_step.pop_back();
+      // A call may be in several pieces.
+      uint32_t const last = of_step.empty() ? kNoNode : nodes[of_step.back()].row;
       for (uint32_t const number : of_step) {
+        if (nodes[number].row == last) break;
         weights.own[number] = 0;
         cut_edges(context.graph, number, ReplayEdge::kSync, weights);
+        ++applied.changed;
       }
-      applied.changed += of_step.size();
       of_step.clear();
     };
 
@@ -85,6 +87,10 @@ AppliedChange change_launches(WhatIfChange const& change, ReplayContext const& c
     std::vector<uint32_t> between;
     for (uint32_t const number : thread) {
       ReplayNode const& node = nodes[number];
+      if (node.starts_step) {
+        is_behind_launch = false;
+        between.clear();
+      }
       bool const is_own_work = node.path_class == PathClass::kHost && !node.starts_step;
       if (is_own_work && is_behind_launch) between.push_back(number);
       if (is_own_work) continue;
@@ -149,7 +155,8 @@ uint64_t change_in_ranges(WhatIfChange const& change, ReplayContext const& conte
   return changed;
 }
 
-std::string no_such_range(ReplayContext const& context) {
+std::string no_such_range(WhatIfChange const& change, ReplayContext const& context) {
+  constexpr size_t kMostListedBytes = 60;
   std::map<std::string, uint64_t> names;
   for (ReplayProcess const& process : context.graph.processes) {
     model::Trace const& trace = process.devices.front().trace();
@@ -157,12 +164,14 @@ std::string no_such_range(ReplayContext const& context) {
       if (model::is_range(trace.kind(row))) ++names[std::string(trace.name(row))];
   }
   if (names.empty()) return "the run has no ranges";
+  if (names.contains(change.selector))
+    return "its threads launch nothing and wait for no device: no step is longer for it";
 
   constexpr size_t kMostNames = 4;
   std::vector<std::string> listed;
   for (auto const& [name, count] : names) {
     if (listed.size() == kMostNames) break;
-    listed.push_back(base::printable(name).substr(0, 60));
+    listed.push_back(base::printable(base::valid_utf8(name, kMostListedBytes)));
   }
   return fmt::format("no range has this name; there are {}{}", fmt::join(listed, ", "),
                      names.size() > kMostNames ? ", …" : "");
@@ -179,7 +188,7 @@ AppliedChange change_ranges(WhatIfChange const& change, ReplayContext const& con
       applied.changed += change_in_ranges(change, context, nodes, ranges, weights);
   });
 
-  if (applied.changed == 0) applied.refusal = no_such_range(context);
+  if (applied.changed == 0) applied.refusal = no_such_range(change, context);
   return applied;
 }
 

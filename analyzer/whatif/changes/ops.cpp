@@ -1,5 +1,7 @@
 // Changes of device ops: kernels by name, classes, copies.
+#include <algorithm>
 #include <functional>
+#include <memory>
 #include <regex>
 
 #include <fmt/format.h>
@@ -73,18 +75,19 @@ std::string nothing_selected(WhatIfChange const& change, ReplayContext const& co
   if (change.kind == ChangeKind::kClass)
     return fmt::format("the measured steps have no device op of the class {}", change.selector);
 
-  std::string names;
+  constexpr size_t kMostListed = 3, kMostBytes = 60;
   std::vector<std::string> listed;
-  constexpr size_t kMostListed = 3;
   for (ReplayNode const& node : context.graph.nodes) {
     if (node.kind != ReplayNodeKind::kOp || node.path_class != PathClass::kCompute) continue;
-    std::string const name = base::printable(std::string(trace_of(context, node).name(node.row)));
+    std::string name =
+        base::printable(base::valid_utf8(trace_of(context, node).name(node.row), kMostBytes));
     if (std::find(listed.begin(), listed.end(), name) != listed.end()) continue;
-    listed.push_back(name);
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name.substr(0, 60));
+    listed.push_back(std::move(name));
     if (listed.size() == kMostListed) break;
   }
-  return fmt::format("no kernel's name has a match; there are {}, …", names);
+
+  if (listed.empty()) return "the run has no kernels";
+  return fmt::format("no kernel's name has a match; there are {}, …", fmt::join(listed, ", "));
 }
 
 }  // namespace

@@ -42,10 +42,17 @@ class StretchSweep {
     }
   };
 
-  /// Cuts up to the instant, at which the thread begins or ends something.
+  /// Cuts up to the instant, at which the thread begins or ends something. All cuts of one instant
+  /// are one.
   void pass(int64_t instant) {
-    for (; next_cut_ < cuts_.size() && cuts_[next_cut_].at <= instant; ++next_cut_)
-      if (cuts_[next_cut_].at >= stretches_.begin) cut(cuts_[next_cut_]);
+    while (next_cut_ < cuts_.size() && cuts_[next_cut_].at <= instant) {
+      HostCut all = cuts_[next_cut_];
+      for (; next_cut_ < cuts_.size() && cuts_[next_cut_].at == all.at; ++next_cut_) {
+        all.starts_step = all.starts_step || cuts_[next_cut_].starts_step;
+        all.ends_waiting = all.ends_waiting || cuts_[next_cut_].ends_waiting;
+      }
+      if (all.at >= stretches_.begin) cut(all);
+    }
     last_change_ = instant;
   }
 

@@ -36,7 +36,7 @@ struct HostCut {
   friend auto operator<=>(HostCut const&, HostCut const&) = default;
 };
 
-/// `cuts`: by time. Stretches between the thread's first event and its last.
+/// `cuts`: by time. Stretches from the thread's first event to the last change of what it does.
 HostStretches host_stretches(model::RankTrace const& rank, model::TrackId thread,
                              std::vector<HostCut> const& cuts, HostClasses& classes);
 

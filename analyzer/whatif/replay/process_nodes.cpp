@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "analyzer/metrics/core/quantile.h"
@@ -14,6 +15,8 @@ namespace {
 constexpr size_t kFullQueue = 1000;
 /// A call that takes so many times a typical one has waited.
 constexpr int64_t kLongCall = 3;
+/// The last blocks of a kernel leave room for another one in the last part of its time.
+constexpr int64_t kTailPart = 5;
 constexpr uint32_t kNoLocal = std::numeric_limits<uint32_t>::max();
 
 /// Why an op began when it did.
@@ -160,6 +163,10 @@ class ProcessNodesBuilder {
   Place last_ended(uint32_t thread, int64_t instant) const {
     StretchFinder finder(threads_[thread].stretches);
     return last_ended(thread, finder, instant);
+  }
+
+  [[nodiscard]] HostStretch const& stretch_at(uint32_t thread, uint32_t node) const {
+    return threads_[thread].stretches.all[node - threads_[thread].first_node];
   }
 
   void place_launches() {
@@ -365,7 +372,11 @@ class ProcessNodesBuilder {
   }
 
   void add_handover(HostExit const& exit) {
-    Place const giver = last_ended(exit.thread, exit.to);
+    Place giver = last_ended(exit.thread, exit.to);
+    // A thread that waits up to this instant itself has nothing to give.
+    bool const waits =
+        giver.node != kNoLocal && giver.end == exit.to && stretch_at(exit.thread, giver.node).waits;
+    if (waits) giver = last_ended(exit.thread, exit.to - 1);
     if (giver.node == kNoLocal)
       add_edge(kRootSource, ReplayEdge::kRoot, exit.to);
     else
@@ -379,7 +390,8 @@ class ProcessNodesBuilder {
       over = std::max(over, graph_.ops[op].end);
       add_edge(node_of_op_[op], ReplayEdge::kSync, 0);
     });
-    made_.own.back() = std::max<int64_t>(sync.end - over, 0);
+    // Several calls may end at once.
+    made_.own.back() = std::min(made_.own.back(), std::max<int64_t>(sync.end - over, 0));
     made_.nodes.back().is_copy_call = made_.nodes.back().path_class == PathClass::kLaunch;
   }
 
@@ -416,11 +428,23 @@ class ProcessNodesBuilder {
     add_edge(kCollectiveSource + join.collective, ReplayEdge::kCollective, 0);
   }
 
+  /// What the thread had done when the op could begin. An op that begins before its call returns
+  /// needs no more than the call's begin: the rest of the call may wait for it.
+  [[nodiscard]] Place place_of_launch(GraphOp const& op) const {
+    if (op.launch == kNoNode) return {};
+    Place const place = launch_places_[op.launch];
+    if (place.node == kNoLocal || place.end <= op.start) return place;
+    PathLaunch const& launch = graph_.launches[op.launch];
+    return last_ended(launch.thread, launch.start);
+  }
+
   /// What the op waited for last has the delay that was seen. All else has the typical one, as far
   /// as the op could have begun so late.
   void add_causes(uint32_t number, GraphOp const& op, TypicalDelays const& typical) {
     size_t const first = made_.edges.size();
-    Delay const binding = delay_of(op);
+    uint32_t const crowding = crowding_op(op);
+    std::optional<Delay> const binding =
+        crowding == kNoNode ? std::optional(delay_of(op)) : std::nullopt;
 
     auto const add = [&](uint32_t node, ReplayEdge kind, int64_t over, Delay delay, bool binds) {
       int64_t const seen = op.start - over;
@@ -437,15 +461,46 @@ class ProcessNodesBuilder {
           Delay::kBehindWait, binding == Delay::kBehindWait && wait.source == op.waited_for);
     if (uint32_t const work = results_for(op); work != kNoNode && work != op.waited_for)
       add(node_of_op_[work], ReplayEdge::kWait, graph_.ops[work].end, Delay::kBehindWait, false);
-    if (op.launch != kNoNode && launch_places_[op.launch].node != kNoLocal)
-      add(launch_places_[op.launch].node, ReplayEdge::kLaunch, launch_places_[op.launch].end,
-          Delay::kBehindLaunch, binding == Delay::kBehindLaunch);
+    if (crowding != kNoNode)
+      add_edge(node_of_op_[crowding], ReplayEdge::kWait, op.start - graph_.ops[crowding].end);
+    Place const launch = place_of_launch(op);
+    if (launch.node != kNoLocal)
+      add(launch.node, ReplayEdge::kLaunch, launch.end, Delay::kBehindLaunch,
+          binding == Delay::kBehindLaunch);
+    bool const is_early = launch.node != kNoLocal && launch.node != launch_places_[op.launch].node;
+    if (is_early && binding == Delay::kBehindLaunch)
+      made_.edges.back().typical_lag = made_.edges.back().lag;
 
     bool const is_bound_elsewhere =
-        binding == Delay::kBehindLaunch &&
-        (op.launch == kNoNode || launch_places_[op.launch].node == kNoLocal);
+        binding == Delay::kBehindLaunch && (op.launch == kNoNode || launch.node == kNoLocal);
     if (made_.edges.size() == first || op.ready == kNothingBefore || is_bound_elsewhere)
       add_edge(kRootSource, ReplayEdge::kRoot, op.start);
+  }
+
+  /// An op that is ready begins late where another one leaves it no room on the device: one that
+  /// ran all the time and was about to end. None where nothing was late.
+  [[nodiscard]] uint32_t crowding_op(GraphOp const& op) const {
+    bool const is_late =
+        op.ready != kNothingBefore && op.start - op.ready >= graph_.latency_limit_of(op);
+    if (!is_late) return kNoNode;
+
+    uint32_t first_over = kNoNode;
+    for (std::vector<uint32_t> const& ops : stream_ops_) {
+      auto const later = std::partition_point(
+          ops.begin(), ops.end(), [&](uint32_t o) { return graph_.ops[o].start <= op.ready; });
+      if (later == ops.begin()) continue;
+
+      GraphOp const& other = graph_.ops[*std::prev(later)];
+      int64_t const tail =
+          std::max<int64_t>(graph_.latency_limit_of(op), (other.end - other.start) / kTailPart);
+      bool const crowds =
+          other.stream != op.stream && other.end > op.start && other.end - op.start <= tail &&
+          graph_.device_of_stream[other.stream] == graph_.device_of_stream[op.stream];
+      bool const is_first =
+          crowds && (first_over == kNoNode || other.end < graph_.ops[first_over].end);
+      if (is_first) first_over = *std::prev(later);
+    }
+    return first_over;
   }
 
   [[nodiscard]] std::span<PathWait const> waits_of(uint32_t op) const {

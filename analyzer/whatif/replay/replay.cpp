@@ -162,7 +162,7 @@ ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
     int64_t over = std::numeric_limits<int64_t>::min() / 2;
     for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e)
       over = std::max(over, times.over[source[e]] + lag[e]);
-    over += own[node];
+    over = std::min(over + own[node], model::kMaxTime);
     times.over[node] = over;
 
     if (int32_t const step = graph.nodes[node].step; step >= 0) {
@@ -172,14 +172,24 @@ ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
       times.step_last[place] = static_cast<uint32_t>(node);
     }
   }
+
+  // A step whose ops all end within the step before has no length.
+  for (size_t i = 0; i < graph.steps.size(); ++i) {
+    int32_t const before = graph.steps[i].before;
+    if (before < 0 || times.step_end[i] >= times.step_end[static_cast<size_t>(before)]) continue;
+    times.step_end[i] = times.step_end[static_cast<size_t>(before)];
+    times.step_last[i] = times.step_last[static_cast<size_t>(before)];
+  }
   return times;
 }
 
 std::vector<double> step_lengths(ReplayGraph const& graph, ReplayTimes const& times) {
   std::vector<double> lengths;
-  for (size_t i = 0; i < graph.steps.size(); ++i)
-    if (graph.steps[i].is_measured)
-      lengths.push_back(static_cast<double>(times.step_end[i] - begin_of(times, graph.steps[i])));
+  for (size_t i = 0; i < graph.steps.size(); ++i) {
+    if (!graph.steps[i].is_measured) continue;
+    int64_t const length = times.step_end[i] - begin_of(times, graph.steps[i]);
+    lengths.push_back(static_cast<double>(std::max<int64_t>(length, 0)));
+  }
   return lengths;
 }
 

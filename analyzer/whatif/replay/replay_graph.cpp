@@ -50,9 +50,13 @@ class ReplaySteps {
   void add_step(std::vector<StepStats> const& steps, size_t place,
                 std::vector<Interval> const& periods) {
     StepStats const& step = steps[place];
-    auto const period =
+    auto period =
         std::lower_bound(periods.begin(), periods.end(), step.window.end,
                          [](Interval const& when, int64_t end) { return when.end < end; });
+    // Where several periods have this end, that of an empty step comes last.
+    int64_t const earliest = place > 0 ? steps[place - 1].window.end : -model::kMaxTime;
+    while (period != periods.end() && period->end == step.window.end && period->begin < earliest)
+      ++period;
 
     ReplayStep added{step.ref, step.step, false, -1, step.window, 0};
     if (period != periods.end() && period->end == step.window.end) {
@@ -136,6 +140,15 @@ class GraphJoiner {
 
     graph_.first_edge.push_back(static_cast<uint32_t>(graph_.source.size()));
     graph_.is_whole = graph_.nodes.size() == node_count_;
+    if (graph_.is_whole) return;
+    std::vector<ReplayStep> steps = std::move(graph_.steps);
+    std::vector<ReplayProcess> processes = std::move(graph_.processes);
+    graph_ = ReplayGraph{};
+    graph_.steps = std::move(steps);
+    graph_.processes = std::move(processes);
+    emit_root();
+    graph_.first_edge.push_back(0);
+    graph_.is_whole = false;
   }
 
  private:

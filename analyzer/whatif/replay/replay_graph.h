@@ -86,8 +86,8 @@ struct ReplayGraph {
       typical_lag;  ///< by edge: in ops' delays the typical one in place of its own
   ReplayWeights recorded;
   std::vector<ReplayStep> steps;
-  /// False: records contradict each other, so that something would wait for itself. Then there are
-  /// no nodes.
+  /// False: records contradict each other, so that something would wait for itself. Then there is
+  /// no node but the root.
   bool is_whole = true;
 };
 

@@ -285,7 +285,10 @@ TEST(Replay, AgreesWithATwinThatRelaxesEveryEdge) {
       ASSERT_EQ(times.over, relaxed_times(made.graph, weights, random));
 
       for (size_t step = 0; step < made.graph.steps.size(); ++step) {
-        int64_t end = std::numeric_limits<int64_t>::min() / 2;
+        // A step ends no earlier than the one before it.
+        int32_t const before = made.graph.steps[step].before;
+        int64_t end = before < 0 ? std::numeric_limits<int64_t>::min() / 2
+                                 : times.step_end[static_cast<size_t>(before)];
         for (size_t node = 0; node < made.graph.nodes.size(); ++node)
           if (made.graph.nodes[node].step == static_cast<int32_t>(step))
             end = std::max(end, times.over[node]);
