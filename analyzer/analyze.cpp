@@ -31,6 +31,7 @@
 #include "analyzer/observe_process.h"
 #include "analyzer/rules/gain_limits.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/whatif/whatif.h"
 #include "trace/model/build/row_copy.h"
 
 namespace stepscope::analyzer {
@@ -317,7 +318,9 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
     return find_critical_path({analyzer.devices(), analyzer.host_steps(), results.collectives,
                                results.devices, results.steps, options.launch_latency_limit_ns});
   };
-  return *analyzer.finish(find_path);
+  Analysis analysis = *analyzer.finish(find_path);
+  if (options.wants_gains) find_replayed_gains(run, analyzer.host_steps(), analysis);
+  return analysis;
 }
 
 base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options) {
@@ -331,10 +334,15 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
   RunAnalyzer analyzer(processes, options);
   if (auto error = analyzer.observe()) return base::fail("{}", error->message);
 
-  return analyzer.finish([&] {
+  auto analysis = analyzer.finish([&] {
     return find_streamed_path(run, {analyzer.devices(), analyzer.host_steps(), analyzer.results()},
                               options);
   });
+  if (!analysis || !options.wants_gains) return analysis;
+
+  auto const found = find_replayed_gains(run, analyzer.host_steps(), *analysis);
+  if (!found) return base::fail_with(found);
+  return analysis;
 }
 
 }  // namespace stepscope::analyzer

@@ -24,6 +24,11 @@ struct Finding {
   std::optional<double> gain_ceiling;  ///< T/(T−R) − 1
   /// Communication and copies only: the same, as far as there is work to hide them behind.
   std::optional<double> gain_if_hidden;
+  /// What a replay of the run without it gives: recorded step / step − 1. None where no replay
+  /// shows the remedy, or the replay of the unchanged run misses its step (DEFINITIONS, "What-if").
+  std::optional<double> gain_alone;
+  /// The same over the step with the remedies of all findings above it.
+  std::optional<double> gain_after_above;
   std::vector<std::pair<std::string, double>> metrics;
   /// Names from the trace: {"host_op", "augment batch"}; hostile text.
   std::vector<std::pair<std::string, std::string>> subjects;

@@ -1,4 +1,5 @@
 // Which change of a replay stands for the remedy of a finding.
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -24,15 +25,35 @@ constexpr std::array kRemedies = {
     RemedyRow{"pageable-copies", "copies=0", ""},
     RemedyRow{"serialized-copies", "copies=0", ""},
     RemedyRow{"small-buckets", "", "how buckets merge is not predicted yet"},
-    RemedyRow{"tensor-cores-unused", "", "how long kernels take in another form is not recorded"},
-    RemedyRow{"small-grids", "", "how long kernels take in another form is not recorded"},
     RemedyRow{"pipeline-bubble", "", "other numbers of micro-batches are not predicted yet"},
 };
 
+/// Rules whose remedy makes kernels of the device shorter, by their cost together.
+constexpr std::array<std::string_view, 2> kShorterKernels = {"tensor-cores-unused", "small-grids"};
+
+/// All kernels of the device shorter by the same factor, so that their sum falls by the cost: the
+/// recording does not tell by how much each would be. Empty where the cost is not known.
+std::string shorter_kernels(Finding const& finding, Analysis const& analysis) {
+  if (!finding.where || !finding.cost_ns_per_step) return {};
+  double compute_ns = 0, steps = 0;
+  for (StepStats const& step : rows_of_device(analysis.steps, *finding.where)) {
+    if (step.warmup) continue;
+    compute_ns += static_cast<double>(step.time.compute_ns);
+    ++steps;
+  }
+  if (compute_ns <= 0) return {};
+
+  double const part = static_cast<double>(*finding.cost_ns_per_step) * steps / compute_ns;
+  return part < 1 ? fmt::format("class:compute=*{:.4f}", 1 - part) : std::string();
+}
+
 }  // namespace
 
-Remedy remedy_of(Finding const& finding, model::Run const& run) {
+Remedy remedy_of(Finding const& finding, model::Run const& run, Analysis const& analysis) {
   std::string text;
+  bool const is_about_kernels = std::find(kShorterKernels.begin(), kShorterKernels.end(),
+                                          finding.rule) != kShorterKernels.end();
+  if (is_about_kernels) text = shorter_kernels(finding, analysis);
   if (finding.rule == "straggler" && finding.where) {
     auto const rank_index = static_cast<size_t>(finding.where->rank_index);
     int32_t const rank = run.ranks[rank_index].trace.info().rank;

@@ -74,9 +74,19 @@ std::vector<std::vector<Interval>> periods_in(Analysis const& analysis,
   return periods;
 }
 
-base::Expected<ReplayPart> read_part(StreamedRun const& run, Analysis const& analysis) {
+/// The part of the chosen processes' events that is not more than `most`, at most 1.
+double part_within(model::Run const& skeleton, std::vector<bool> const& is_chosen, uint64_t most) {
+  uint64_t events = 0;
+  for (size_t r = 0; r < is_chosen.size(); ++r)
+    if (is_chosen[r]) events += skeleton.ranks[r].trace.whole_event_count();
+  return events <= most ? 1 : static_cast<double>(most) / static_cast<double>(events);
+}
+
+/// `steps`: of the run. `share`: how much of it, at most 1.
+base::Expected<ReplayPart> read_part(StreamedRun const& run, HostSteps const& steps,
+                                     Analysis const& analysis, double share) {
   std::vector<bool> const is_chosen = chosen_for_path(run.skeleton, analysis);
-  PathPart const chosen = choose_part(analysis, part_of_path(run.skeleton, is_chosen));
+  PathPart const chosen = choose_part(analysis, share);
   ReplayPart part;
   part.is_all = chosen.is_all;
   part.chosen = chosen.devices;
@@ -89,17 +99,17 @@ base::Expected<ReplayPart> read_part(StreamedRun const& run, Analysis const& ana
   part.run = part.owned.get();
 
   part.devices = index_devices(*part.run);
-  part.host_steps = find_steps(run.skeleton, index_devices(run.skeleton));
+  part.host_steps = steps;
   part.collectives = collectives_in_range(analysis.collectives, part.devices, is_chosen, range);
   part.periods = periods_in(analysis, part.chosen);
   return part;
 }
 
-ReplayPart whole_part(model::Run const& run, Analysis const& analysis) {
+ReplayPart whole_part(model::Run const& run, HostSteps const& steps, Analysis const& analysis) {
   ReplayPart part;
   part.run = &run;
   part.devices = index_devices(run);
-  part.host_steps = find_steps(run, part.devices);
+  part.host_steps = steps;
   part.collectives = analysis.collectives;
   for (DeviceStats const& device : analysis.devices)
     part.chosen.push_back(facts_for_path(device, device.window));
@@ -251,7 +261,7 @@ std::vector<WhatIfFix> find_fixes(ReplayedRun const& run, model::Run const& trac
   std::vector<WhatIfFix> open, fixes, refused;
   std::vector<std::vector<WhatIfChange>> remedies(analysis.findings.size());
   for (size_t i = 0; i < analysis.findings.size(); ++i) {
-    Remedy remedy = remedy_of(analysis.findings[i], traces);
+    Remedy remedy = remedy_of(analysis.findings[i], traces, analysis);
     WhatIfFix fix{i, {}, {}};
     if (remedy.changes.empty()) {
       if (remedy.reason.empty()) continue;
@@ -310,27 +320,81 @@ WhatIfStats ask(ReplayPart const& part, Analysis const& analysis, WhatIfQuestion
   return stats;
 }
 
+/// A run in memory, read as if it were not.
+StreamedRun streamed(model::Run const& run) {
+  auto const read_window = [&run](size_t process,
+                                  Interval window) -> base::Expected<model::RankTrace> {
+    model::RankTrace const& rank = run.ranks[process];
+    Interval const of_trace{window.begin - rank.offset_ns, window.end - rank.offset_ns};
+    return model::RankTrace{model::window_of(rank.trace, of_trace), rank.offset_ns, rank.file,
+                            rank.drift};
+  };
+  return {run, {}, read_window};
+}
+
+bool is_any_remedy_known(model::Run const& run, Analysis const& analysis) {
+  return std::any_of(
+      analysis.findings.begin(), analysis.findings.end(),
+      [&](Finding const& finding) { return !remedy_of(finding, run, analysis).changes.empty(); });
+}
+
+void fill_gains(ReplayPart const& part, Analysis& analysis) {
+  ReplayedRun const run(part, analysis);
+  if (run.baseline().is_refused) return;
+  std::vector<WhatIfChange> above;
+  double step_ns = run.baseline().step_ns;
+
+  for (Finding& finding : analysis.findings) {
+    Remedy const remedy = remedy_of(finding, *part.run, analysis);
+    if (remedy.changes.empty()) continue;
+    WhatIfAnswer const alone = run.answer(remedy.changes);
+    if (alone.is_refused) continue;
+    finding.gain_alone = std::max(alone.gain, 0.0);
+
+    std::vector<WhatIfChange> with_above = above;
+    with_above.insert(with_above.end(), remedy.changes.begin(), remedy.changes.end());
+    WhatIfAnswer const after = above.empty() ? alone : run.answer(with_above);
+    if (after.is_refused || after.step_ns <= 0) continue;
+    finding.gain_after_above = std::max(step_ns / after.step_ns - 1, 0.0);
+    above = std::move(with_above);
+    step_ns = after.step_ns;
+  }
+}
+
 }  // namespace
 
 base::Expected<WhatIfStats> what_if(StreamedRun const& run, Analysis const& analysis,
                                     WhatIfQuestion const& question) {
-  auto const part = read_part(run, analysis);
+  HostSteps const steps = find_steps(run.skeleton, index_devices(run.skeleton));
+  double const share = part_of_path(run.skeleton, chosen_for_path(run.skeleton, analysis));
+  auto const part = read_part(run, steps, analysis, share);
   if (!part) return base::fail_with(part);
   return ask(*part, analysis, question);
 }
 
 WhatIfStats what_if(model::Run const& run, Analysis const& analysis,
                     WhatIfQuestion const& question) {
-  if (is_path_of_all(run, analysis)) return ask(whole_part(run, analysis), analysis, question);
+  if (!is_path_of_all(run, analysis)) return *what_if(streamed(run), analysis, question);
+  return ask(whole_part(run, find_steps(run, index_devices(run)), analysis), analysis, question);
+}
 
-  auto const read_window = [&](size_t process,
-                               Interval window) -> base::Expected<model::RankTrace> {
-    model::RankTrace const& rank = run.ranks[process];
-    Interval const of_trace{window.begin - rank.offset_ns, window.end - rank.offset_ns};
-    return model::RankTrace{model::window_of(rank.trace, of_trace), rank.offset_ns, rank.file,
-                            rank.drift};
-  };
-  return *what_if(StreamedRun{run, {}, read_window}, analysis, question);
+void find_replayed_gains(model::Run const& run, HostSteps const& steps, Analysis& analysis) {
+  bool const is_whole = part_within(run, chosen_for_path(run, analysis), kMostGainEvents) >= 1;
+  if (!is_whole)
+    static_cast<void>(find_replayed_gains(streamed(run), steps, analysis));  // memory never fails
+  else if (is_any_remedy_known(run, analysis))
+    fill_gains(whole_part(run, steps, analysis), analysis);
+}
+
+base::Expected<void> find_replayed_gains(StreamedRun const& run, HostSteps const& steps,
+                                         Analysis& analysis) {
+  if (!is_any_remedy_known(run.skeleton, analysis)) return {};
+  double const share =
+      part_within(run.skeleton, chosen_for_path(run.skeleton, analysis), kMostGainEvents);
+  auto const part = read_part(run, steps, analysis, share);
+  if (!part) return base::fail_with(part);
+  fill_gains(*part, analysis);
+  return {};
 }
 
 }  // namespace stepscope::analyzer

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analyzer/metrics/core/streamed_run.h"
+#include "analyzer/metrics/steps/steps.h"
 #include "analyzer/results/analysis.h"
 #include "analyzer/whatif/changes/change.h"
 #include "analyzer/whatif/whatif_stats.h"
@@ -24,11 +25,20 @@ base::Expected<WhatIfStats> what_if(StreamedRun const& run, Analysis const& anal
 WhatIfStats what_if(model::Run const& run, Analysis const& analysis,
                     WhatIfQuestion const& question);
 
+/// The gains that analyze() promises come from a replay of so many events in the middle of the run:
+/// more would tell the same, and take longer.
+inline constexpr uint64_t kMostGainEvents = uint64_t{1} << 20;
+/// Fills gain_alone and gain_after_above of the findings. `steps`: of the run.
+void find_replayed_gains(model::Run const& run, HostSteps const& steps, Analysis& analysis);
+/// The same of a run that memory does not hold at once. Errors: those of reading.
+base::Expected<void> find_replayed_gains(StreamedRun const& run, HostSteps const& steps,
+                                         Analysis& analysis);
+
 /// The changes that stand for a finding's remedy; empty where no replay shows it, with the reason.
 struct Remedy {
   std::vector<WhatIfChange> changes;
   std::string reason;
 };
-Remedy remedy_of(Finding const& finding, model::Run const& run);
+Remedy remedy_of(Finding const& finding, model::Run const& run, Analysis const& analysis);
 
 }  // namespace stepscope::analyzer

@@ -65,6 +65,8 @@ int predict_changes(WhatIfCommand const& command) {
     wanted.steps = *steps;
   }
 
+  wanted.wants_gains = false;  // the fixes tell them
+
   auto const analyzed =
       analyze_and_warn(command.runs, wanted, Reading::kBySize, command.is_one_run);
   if (!analyzed) return report_error(analyzed.error());

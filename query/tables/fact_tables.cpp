@@ -314,6 +314,8 @@ FactTable finding_table() {
            {"device", kInteger, "place; NULL = the whole run"},
            {"cost_ns_per_step", kInteger, "its cost; do not add the costs of findings"},
            {"gain_ceiling", kReal, "largest gain if removed: T/(T−cost) − 1"},
+           {"gain_alone", kReal, "gain of its fix by replay; NULL = no replay shows it"},
+           {"gain_after_above", kReal, "the same, after the fixes of the findings above it"},
            {"explanation", kText, "for people"},
            {"advice", kText, "for people"}},
 
@@ -321,6 +323,7 @@ FactTable finding_table() {
             for (size_t i = 0; i < analysis.findings.size(); ++i) {
               analyzer::Finding const& finding = analysis.findings[i];
               reports::FindingWords words = reports::words_of(run, analysis, finding);
+
               rows.add(count(i + 1));
               rows.add_text(base::printable(finding.rule));
               rows.add(Cell::of(std::string_view(analyzer::to_string(finding.severity))));
@@ -328,6 +331,8 @@ FactTable finding_table() {
               add_place(run, finding.where, rows);
               rows.add(or_nothing(finding.cost_ns_per_step));
               rows.add(real(finding.gain_ceiling));
+              rows.add(real(finding.gain_alone));
+              rows.add(real(finding.gain_after_above));
               rows.add_text(std::move(words.explanation));
               rows.add_text(std::move(words.advice));
             }

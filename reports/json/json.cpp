@@ -320,6 +320,8 @@ Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
          {"cost_ns_per_step", or_null(finding.cost_ns_per_step)},
          {"gain_ceiling", number(finding.gain_ceiling)},
          {"gain_if_hidden", number(finding.gain_if_hidden)},
+         {"gain_alone", number(finding.gain_alone)},
+         {"gain_after_above", number(finding.gain_after_above)},
          {"metrics", metrics},
          {"subjects", subjects},
          {"evidence", evidence},

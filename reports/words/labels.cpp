@@ -253,10 +253,24 @@ std::string pipeline_gain(analyzer::Finding const& finding) {
                     : tr("with twice the micro-batches: at most {}", gain);
 }
 
+/// Less is no gain: steps vary by more.
+constexpr double kLeastGain = 0.0005;
+/// What fixes above it take from a gain is worth a word from here on.
+constexpr double kLeastDifference = 0.005;
+
+std::string replayed_gain(analyzer::Finding const& finding) {
+  double const alone = *finding.gain_alone;
+  double const after = finding.gain_after_above.value_or(alone);
+  std::string const gain = alone < kLeastGain ? std::string(tr("nothing")) : gain_text(alone);
+  if (std::abs(after - alone) < kLeastDifference) return tr("if fixed, by replay: {}", gain);
+  return tr("if fixed, by replay: {}; after the fixes above: {}", gain, gain_text(after));
+}
+
 }  // namespace
 
 std::string gains_of(analyzer::Finding const& finding) {
   auto const is_known = [](std::optional<double> gain) { return gain && std::isfinite(*gain); };
+  if (is_known(finding.gain_alone)) return replayed_gain(finding);
   bool const hides = is_known(finding.gain_if_hidden);
 
   if (!is_known(finding.gain_ceiling))

@@ -51,7 +51,7 @@ TEST_F(WhatIf, EachChangeIsAQuestionUnlessTheyAreTogether) {
 TEST_F(WhatIf, AChangeThatIsNoneIsRefusedBeforeTheRunIsRead) {
   expect_in_output("nowhere --change inputs=0", 2, "inputs");
   expect_in_output("slow --change input=0 --change kernel:", 2, "--change kernel:");
-  expect_in_output("slow --change ranks=16", 2, "does not predict");
+  expect_in_output("slow --change micro-batches=16", 2, "does not predict");
 }
 
 TEST_F(WhatIf, RefusesWrongUse) {

@@ -98,6 +98,22 @@ TEST(Wording, what_can_be_hidden_has_two_gains) {
   EXPECT_EQ(gains_of(finding), "if hidden or removed: at most 2.0 × as fast");
 }
 
+TEST(Wording, a_replayed_gain_stands_for_the_ceiling) {
+  analyzer::Finding finding;
+  finding.gain_ceiling = 1.0;
+  finding.gain_alone = finding.gain_after_above = 0.25;
+  EXPECT_EQ(gains_of(finding), "if fixed, by replay: 25.0 % faster");
+
+  finding.gain_after_above = 0.1;
+  EXPECT_EQ(gains_of(finding),
+            "if fixed, by replay: 25.0 % faster; after the fixes above: 10.0 % faster");
+  finding.gain_alone = 0;
+  EXPECT_EQ(gains_of(finding),
+            "if fixed, by replay: nothing; after the fixes above: 10.0 % faster");
+  finding.gain_after_above = 0;
+  EXPECT_EQ(gains_of(finding), "if fixed, by replay: nothing");
+}
+
 std::string advice_of(char const* rule, char const* tool, char const* device,
                       std::pair<std::string, std::string> const& subject,
                       char const* call = "cudaLaunchKernel") {
