@@ -281,6 +281,11 @@ class RunAnalyzer {
   std::atomic<bool> stop_ = false;
 };
 
+/// A part of a run does not show what the rest of it would wait for.
+bool wants_gains(AnalyzeOptions const& options) {
+  return options.wants_gains && !options.steps && !options.rank;
+}
+
 /// The part of a process's trace in a window of run time.
 model::RankTrace read_in_memory(model::RankTrace const& rank, Interval window) {
   Interval const of_trace{window.begin - rank.offset_ns, window.end - rank.offset_ns};
@@ -319,7 +324,7 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
                                results.devices, results.steps, options.launch_latency_limit_ns});
   };
   Analysis analysis = *analyzer.finish(find_path);
-  if (options.wants_gains) find_replayed_gains(run, analyzer.host_steps(), analysis);
+  if (wants_gains(options)) find_replayed_gains(run, analyzer.host_steps(), analysis);
   return analysis;
 }
 
@@ -338,7 +343,7 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
     return find_streamed_path(run, {analyzer.devices(), analyzer.host_steps(), analyzer.results()},
                               options);
   });
-  if (!analysis || !options.wants_gains) return analysis;
+  if (!analysis || !wants_gains(options)) return analysis;
 
   auto const found = find_replayed_gains(run, analyzer.host_steps(), *analysis);
   if (!found) return base::fail_with(found);

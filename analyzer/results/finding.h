@@ -24,8 +24,9 @@ struct Finding {
   std::optional<double> gain_ceiling;  ///< T/(T−R) − 1
   /// Communication and copies only: the same, as far as there is work to hide them behind.
   std::optional<double> gain_if_hidden;
-  /// What a replay of the run without it gives: recorded step / step − 1. None where no replay
-  /// shows the remedy, or the replay of the unchanged run misses its step (DEFINITIONS, "What-if").
+  /// What a replay of the run without it gives: recorded step / step − 1, at most the ceiling. None
+  /// where no replay shows the remedy, the replay of the unchanged run misses its step, or only a
+  /// part of the run was analyzed (DEFINITIONS, "What-if").
   std::optional<double> gain_alone;
   /// The same over the step with the remedies of all findings above it.
   std::optional<double> gain_after_above;

@@ -1,10 +1,13 @@
 #include "analyzer/whatif/whatif.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -100,7 +103,10 @@ base::Expected<ReplayPart> read_part(StreamedRun const& run, HostSteps const& st
 
   part.devices = index_devices(*part.run);
   part.host_steps = steps;
-  part.collectives = collectives_in_range(analysis.collectives, part.devices, is_chosen, range);
+  part.collectives =
+      part.is_all
+          ? collectives_of_whole(analysis.collectives, index_devices(run.skeleton), part.devices)
+          : collectives_in_range(analysis.collectives, part.devices, is_chosen, range);
   part.periods = periods_in(analysis, part.chosen);
   return part;
 }
@@ -338,6 +344,17 @@ bool is_any_remedy_known(model::Run const& run, Analysis const& analysis) {
       [&](Finding const& finding) { return !remedy_of(finding, run, analysis).changes.empty(); });
 }
 
+/// A late host has many reasons, and so has a late rank: a change that gives far less than what the
+/// finding costs does not undo what was found, and says nothing about its fix.
+bool misses_the_cause(Finding const& finding, WhatIfAnswer const& alone) {
+  constexpr std::array<std::string_view, 3> kManyReasons = {"host-bound-launches", "launch-latency",
+                                                            "straggler"};
+  constexpr double kLeastPart = 0.5;
+  bool const has_many =
+      std::find(kManyReasons.begin(), kManyReasons.end(), finding.rule) != kManyReasons.end();
+  return has_many && (!finding.gain_ceiling || alone.gain < kLeastPart * *finding.gain_ceiling);
+}
+
 void fill_gains(ReplayPart const& part, Analysis& analysis) {
   ReplayedRun const run(part, analysis);
   if (run.baseline().is_refused) return;
@@ -348,14 +365,17 @@ void fill_gains(ReplayPart const& part, Analysis& analysis) {
     Remedy const remedy = remedy_of(finding, *part.run, analysis);
     if (remedy.changes.empty()) continue;
     WhatIfAnswer const alone = run.answer(remedy.changes);
-    if (alone.is_refused) continue;
-    finding.gain_alone = std::max(alone.gain, 0.0);
+    if (alone.is_refused || misses_the_cause(finding, alone)) continue;
+    // A change may do more than the remedy of what was found: graphs take all of a host's work.
+    double const most = finding.gain_ceiling.value_or(std::numeric_limits<double>::infinity());
+    finding.gain_alone = std::clamp(alone.gain, 0.0, std::max(most, 0.0));
 
     std::vector<WhatIfChange> with_above = above;
     with_above.insert(with_above.end(), remedy.changes.begin(), remedy.changes.end());
     WhatIfAnswer const after = above.empty() ? alone : run.answer(with_above);
     if (after.is_refused || after.step_ns <= 0) continue;
-    finding.gain_after_above = std::max(step_ns / after.step_ns - 1, 0.0);
+    finding.gain_after_above =
+        above.empty() ? *finding.gain_alone : std::max(step_ns / after.step_ns - 1, 0.0);
     above = std::move(with_above);
     step_ns = after.step_ns;
   }

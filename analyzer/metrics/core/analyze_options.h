@@ -13,7 +13,8 @@ struct AnalyzeOptions {
   /// Shorter gaps are the device's own start latency; more on slow devices
   /// (metrics/host/idle_causes.h).
   int64_t launch_latency_limit_ns = 10'000;
-  bool wants_gains = true;  ///< Finding::gain_alone and gain_after_above: they take replays
+  /// Finding::gain_alone and gain_after_above: they take replays. Never of a part.
+  bool wants_gains = true;
   int32_t warmup_steps =
       1;  ///< first steps of a run left out of findings, when more than 4 are there
 };

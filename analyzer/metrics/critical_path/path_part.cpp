@@ -165,4 +165,31 @@ bool is_path_of_all(model::Run const& skeleton, Analysis const& facts) {
   return part_of_path(skeleton, chosen_for_path(skeleton, facts)) >= 1;
 }
 
+std::vector<CollectiveStats> collectives_of_whole(std::vector<CollectiveStats> collectives,
+                                                  std::vector<DeviceOps> const& skeletons,
+                                                  std::vector<DeviceOps> const& devices) {
+  struct DeviceRows {
+    DeviceRef ref;
+    std::vector<std::pair<uint32_t, uint32_t>> rows;  ///< in the skeleton, as read
+  };
+  std::vector<DeviceRows> read(skeletons.size());
+  tbb::parallel_for(size_t{0}, skeletons.size(), [&](size_t d) {
+    read[d].ref = skeletons[d].ref;
+    auto const whole =
+        std::lower_bound(devices.begin(), devices.end(), skeletons[d].ref, kIsBeforeRow);
+    if (whole != devices.end() && whole->ref == skeletons[d].ref)
+      read[d].rows = rows_in_whole(skeletons[d], *whole);
+  });
+
+  tbb::parallel_for(size_t{0}, collectives.size(), [&](size_t c) {
+    for (CollectiveStats::Participant& own : collectives[c].participants) {
+      auto const device = std::lower_bound(read.begin(), read.end(), own.ref, kIsBeforeRow);
+      auto const row = std::lower_bound(device->rows.begin(), device->rows.end(),
+                                        std::pair(own.row, uint32_t{0}));
+      if (row != device->rows.end()) own.row = row->second;
+    }
+  });
+  return collectives;
+}
+
 }  // namespace stepscope::analyzer

@@ -42,4 +42,10 @@ std::vector<CollectiveStats> collectives_in_range(std::vector<CollectiveStats> c
                                                   std::vector<DeviceOps> const& devices,
                                                   std::vector<bool> const& is_read, Interval range);
 
+/// The collectives with the rows of what was read as a whole. Rows of processes that were not read
+/// say nothing. `skeletons`, `devices`: of the skeletons and of what was read.
+std::vector<CollectiveStats> collectives_of_whole(std::vector<CollectiveStats> collectives,
+                                                  std::vector<DeviceOps> const& skeletons,
+                                                  std::vector<DeviceOps> const& devices);
+
 }  // namespace stepscope::analyzer

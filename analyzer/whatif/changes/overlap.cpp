@@ -15,17 +15,28 @@ namespace {
 /// of weights.
 constexpr double kForwardShare = 1.0 / 3;
 
-/// The ops of one device in one step.
-struct StepOps {
-  std::vector<uint32_t> compute;   ///< nodes, by their end
-  std::vector<uint32_t> arrivals;  ///< of reductions, by when they begin
+/// A participant's begin of a reduction.
+struct Reduction {
+  uint32_t arrival = 0;  ///< node
+  uint64_t bytes = 0;
 };
 
-bool is_reduction(ReplayContext const& context, ReplayNode const& node) {
-  model::Trace const& trace = trace_of(context, node);
-  if (trace.kind(node.row) != model::EventKind::kCollective) return false;
-  auto const op = trace.detail<model::CollectiveDetail>(node.row).op;
-  return op == model::CollectiveOp::kAllReduce || op == model::CollectiveOp::kReduceScatter;
+/// The ops of one device in one step.
+struct StepOps {
+  std::vector<uint32_t> compute;      ///< nodes, by their end
+  std::vector<Reduction> reductions;  ///< by when they begin
+};
+
+/// The collective that a departure ends.
+CollectiveStats const& collective_of(ReplayContext const& context, uint32_t departure) {
+  ReplayGraph const& graph = context.graph;
+  uint32_t const transfer = graph.source[graph.first_edge[departure]];
+  return context.collectives[graph.nodes[transfer].row];
+}
+
+bool is_reduction(CollectiveStats const& collective) {
+  return collective.op == model::CollectiveOp::kAllReduce ||
+         collective.op == model::CollectiveOp::kReduceScatter;
 }
 
 std::vector<StepOps> ops_of_steps(ReplayContext const& context) {
@@ -45,8 +56,10 @@ std::vector<StepOps> ops_of_steps(ReplayContext const& context) {
     StepOps& step = steps[static_cast<size_t>(node.step)];
     if (node.kind == ReplayNodeKind::kOp && node.path_class == PathClass::kCompute)
       step.compute.push_back(number);
-    if (node.kind == ReplayNodeKind::kDeparture && is_reduction(context, node))
-      step.arrivals.push_back(arrivals.at(place(node)));
+    if (node.kind != ReplayNodeKind::kDeparture) continue;
+    CollectiveStats const& collective = collective_of(context, number);
+    if (is_reduction(collective))
+      step.reductions.push_back({arrivals.at(place(node)), collective.bytes});
   }
 
   auto const by_time = [&](uint32_t a, uint32_t b) {
@@ -54,7 +67,9 @@ std::vector<StepOps> ops_of_steps(ReplayContext const& context) {
   };
   for (StepOps& step : steps) {
     std::sort(step.compute.begin(), step.compute.end(), by_time);
-    std::sort(step.arrivals.begin(), step.arrivals.end(), by_time);
+    std::sort(
+        step.reductions.begin(), step.reductions.end(),
+        [&](Reduction const& a, Reduction const& b) { return by_time(a.arrival, b.arrival); });
   }
   return steps;
 }
@@ -89,7 +104,7 @@ class BackwardPass {
   BackwardPass(ReplayContext const& context, StepOps const& step,
                std::vector<Interval> const& phases)
       : step_(step) {
-    int64_t const first_arrival = context.recorded.over[step.arrivals.front()];
+    int64_t const first_arrival = context.recorded.over[step.reductions.front().arrival];
     for (uint32_t const node : step.compute) {
       if (context.recorded.over[node] > first_arrival) break;
       ops_.push_back(node);
@@ -150,23 +165,17 @@ void begin_after(ReplayContext const& context, uint32_t arrival, uint32_t op,
 /// `by_bytes`: 0 = a bucket's place follows from its number, 1 = from its bytes.
 void overlap_step(ReplayContext const& context, StepOps const& step, BackwardPass const& pass,
                   double by_bytes, ReplayWeights& weights) {
-  std::vector<double> bytes;
   double all = 0;
-  for (uint32_t const arrival : step.arrivals) {
-    ReplayNode const& node = context.graph.nodes[arrival];
-    auto const& detail = trace_of(context, node).detail<model::CollectiveDetail>(node.row);
-    bytes.push_back(static_cast<double>(detail.bytes));
-    all += bytes.back();
-  }
+  for (Reduction const& reduction : step.reductions) all += static_cast<double>(reduction.bytes);
 
   double so_far = 0;
-  auto const count = static_cast<double>(step.arrivals.size());
-  for (size_t i = 0; i < step.arrivals.size(); ++i) {
-    so_far += bytes[i];
+  auto const count = static_cast<double>(step.reductions.size());
+  for (size_t i = 0; i < step.reductions.size(); ++i) {
+    so_far += static_cast<double>(step.reductions[i].bytes);
     double const of_count = static_cast<double>(i + 1) / count;
     double const of_bytes = all > 0 ? so_far / all : of_count;
     double const share = by_bytes * of_bytes + (1 - by_bytes) * of_count;
-    begin_after(context, step.arrivals[i], pass.op_at(share), weights);
+    begin_after(context, step.reductions[i].arrival, pass.op_at(share), weights);
   }
 }
 
@@ -183,15 +192,15 @@ AppliedChange overlap_transfers(WhatIfChange const&, ReplayContext const& contex
   weights.source = graph.source;
   applied.bounds = {weights, weights};
   for (StepOps const& step : ops_of_steps(context)) {
-    if (step.arrivals.empty()) continue;
-    uint32_t const process = graph.nodes[step.arrivals.front()].process;
+    if (step.reductions.empty()) continue;
+    uint32_t const process = graph.nodes[step.reductions.front().arrival].process;
     BackwardPass const pass(context, step, phases[process]);
     if (pass.is_empty()) continue;
 
     overlap_step(context, step, pass, 0.5, weights);
     overlap_step(context, step, pass, 0, applied.bounds[0]);
     overlap_step(context, step, pass, 1, applied.bounds[1]);
-    applied.changed += step.arrivals.size();
+    applied.changed += step.reductions.size();
   }
 
   if (applied.changed == 0) applied.refusal = "no step reduces gradients over ranks";

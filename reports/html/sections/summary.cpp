@@ -131,14 +131,14 @@ std::string facts_of(analyzer::Finding const& finding) {
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          tr("The step of a replay of the run without it, against the recorded one"),
                          tr("gain, by replay"), gain_text(*finding.gain_alone));
-  if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
+  else if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          finding.rule == "pipeline-bubble"
                              ? tr("Gain of the remedies: twice the micro-batches, and equal stages "
                                   "if they are unequal")
                              : tr("T / (T − cost) − 1: the largest gain if all of it were removed"),
                          tr("gain, at most"), gain_text(*finding.gain_ceiling));
-  if (finding.gain_if_hidden && std::isfinite(*finding.gain_if_hidden))
+  if (!finding.gain_alone && finding.gain_if_hidden && std::isfinite(*finding.gain_if_hidden))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          tr("The same, limited by the work that the device has to hide it behind"),
                          tr("gain when hidden, at most"), gain_text(*finding.gain_if_hidden));

@@ -115,6 +115,9 @@ constexpr FaultPair kFixedPairs[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Findings, WhatIfGains, testing::ValuesIn(kFixedPairs));
 
+/// Findings promise no more than their own cost, which may be a little less.
+constexpr double kMostGainError = 0.03;
+
 TEST_P(WhatIfGains, AFindingPromisesWhatItsFixGives) {
   json const analysis = json_of("analyze run");
   auto const& findings = analysis["findings"];
@@ -123,7 +126,7 @@ TEST_P(WhatIfGains, AFindingPromisesWhatItsFixGives) {
   ASSERT_NE(finding, findings.end());
 
   double const gain = double(truth_["step_ns"]) / double(truth_["step_ns_without"]) - 1;
-  EXPECT_NEAR(double((*finding)["gain_alone"]), gain, 0.02);
+  EXPECT_NEAR(double((*finding)["gain_alone"]), gain, kMostGainError);
   EXPECT_TRUE((*finding)["gain_after_above"].is_number());
 }
 
