@@ -344,8 +344,8 @@ bool is_any_remedy_known(model::Run const& run, Analysis const& analysis) {
       [&](Finding const& finding) { return !remedy_of(finding, run, analysis).changes.empty(); });
 }
 
-/// A late host has many reasons, and so has a late rank: a change that gives far less than what the
-/// finding costs does not undo what was found, and says nothing about its fix.
+/// A host that is late has many reasons, and so has a late rank. A change that gives far less than
+/// what the finding costs does not undo what was found: it says nothing about the fix.
 bool misses_the_cause(Finding const& finding, WhatIfAnswer const& alone) {
   constexpr std::array<std::string_view, 3> kManyReasons = {"host-bound-launches", "launch-latency",
                                                             "straggler"};
