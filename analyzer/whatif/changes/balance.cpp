@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/metrics/core/quantile.h"
+#include "analyzer/metrics/core/saturate.h"
 #include "analyzer/whatif/changes/changes.h"
 
 namespace stepscope::analyzer {
@@ -87,7 +88,7 @@ class KernelMeans {
       ReplayNode const& node = context.graph.nodes[number];
       if (!is_computing(node)) continue;
       Sum& sum = sum_of(node);
-      sum.ns += weights.own[number];
+      add_saturated(sum.ns, weights.own[number]);
       ++sum.count;
     }
     find_typical();
@@ -328,7 +329,7 @@ AppliedChange balance_steps(WhatIfChange const&, ReplayContext const& context,
   std::vector<int64_t> compute(graph.steps.size());
   for (uint32_t number = 1; number < graph.nodes.size(); ++number)
     if (ReplayNode const& node = graph.nodes[number]; is_computing(node) && node.step >= 0)
-      compute[static_cast<size_t>(node.step)] += weights.own[number];
+      add_saturated(compute[static_cast<size_t>(node.step)], weights.own[number]);
 
   std::map<int64_t, std::pair<double, int>> of_number;  // step: sum, devices
   for (size_t i = 0; i < compute.size(); ++i) {

@@ -1,6 +1,7 @@
 // Changes of what hosts do: ranges, input, syncs, allocations, launches.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -157,11 +158,16 @@ uint64_t change_in_ranges(WhatIfChange const& change, ReplayContext const& conte
 
 std::string no_such_range(WhatIfChange const& change, ReplayContext const& context) {
   constexpr size_t kMostListedBytes = 60;
-  std::map<std::string, uint64_t> names;
+  std::set<std::string> names;
   for (ReplayProcess const& process : context.graph.processes) {
     model::Trace const& trace = process.devices.front().trace();
-    for (uint32_t row = 0; row < trace.event_count(); ++row)
-      if (model::is_range(trace.kind(row))) ++names[std::string(trace.name(row))];
+    std::vector<bool> is_known(trace.strings().size());
+    for (uint32_t row = 0; row < trace.event_count(); ++row) {
+      uint32_t const name = trace.columns().name[row].value;
+      if (is_known[name] || !model::is_range(trace.kind(row))) continue;
+      is_known[name] = true;
+      names.emplace(trace.name(row));
+    }
   }
   if (names.empty()) return "the run has no ranges";
   if (names.contains(change.selector))
@@ -169,7 +175,7 @@ std::string no_such_range(WhatIfChange const& change, ReplayContext const& conte
 
   constexpr size_t kMostNames = 4;
   std::vector<std::string> listed;
-  for (auto const& [name, count] : names) {
+  for (std::string const& name : names) {
     if (listed.size() == kMostNames) break;
     listed.push_back(base::printable(base::valid_utf8(name, kMostListedBytes)));
   }

@@ -17,6 +17,9 @@ constexpr size_t kFullQueue = 1000;
 constexpr int64_t kLongCall = 3;
 /// The last blocks of a kernel leave room for another one in the last part of its time.
 constexpr int64_t kTailPart = 5;
+/// Programs have some dozens. A damaged trace may have so many that each call would look through
+/// all of them for ever.
+constexpr size_t kMostStreams = 1024;
 constexpr uint32_t kNoLocal = std::numeric_limits<uint32_t>::max();
 
 /// Why an op began when it did.
@@ -132,6 +135,11 @@ class ProcessNodesBuilder {
     stream_ops_.resize(trace_.tracks().size());
     for (uint32_t op = 0; op < graph_.ops.size(); ++op)
       stream_ops_[graph_.ops[op].stream].push_back(op);
+
+    streams_of_.resize(graph_.devices);
+    for (uint32_t stream = 0; stream < stream_ops_.size(); ++stream)
+      if (!stream_ops_[stream].empty())
+        streams_of_[graph_.device_of_stream[stream]].push_back(stream);
 
     join_of_op_.assign(graph_.ops.size(), nullptr);
     for (CollectiveJoin const& join : graph_.joins) join_of_op_[join.op] = &join;
@@ -278,21 +286,19 @@ class ProcessNodesBuilder {
 
     template <class Visit>
     void visit(PathSync const& sync, Visit visit) {
+      next_.resize(builder_.stream_ops_.size());
       if (sync.scope == SyncScope::kOp) return visit(sync.scope_number);
-      auto const& streams = builder_.stream_ops_;
-      next_.resize(streams.size());
-      for (uint32_t stream = 0; stream < streams.size(); ++stream)
-        if (is_in_scope(sync, stream)) visit_stream(sync, stream, visit);
+      if (sync.scope == SyncScope::kStream) return visit_stream(sync, sync.scope_number, visit);
+
+      for (uint32_t device = 0; device < builder_.streams_of_.size(); ++device) {
+        bool const is_in_scope = sync.scope == SyncScope::kProcess || sync.scope_number == device;
+        if (!is_in_scope || builder_.streams_of_[device].size() > kMostStreams) continue;
+        for (uint32_t const stream : builder_.streams_of_[device])
+          visit_stream(sync, stream, visit);
+      }
     }
 
    private:
-    [[nodiscard]] bool is_in_scope(PathSync const& sync, uint32_t stream) const {
-      if (builder_.stream_ops_[stream].empty()) return false;
-      if (sync.scope == SyncScope::kStream) return sync.scope_number == stream;
-      return sync.scope == SyncScope::kProcess ||
-             sync.scope_number == builder_.graph_.device_of_stream[stream];
-    }
-
     template <class Visit>
     void visit_stream(PathSync const& sync, uint32_t stream, Visit& visit) {
       std::vector<uint32_t> const& ops = builder_.stream_ops_[stream];
@@ -484,8 +490,12 @@ class ProcessNodesBuilder {
         op.ready != kNothingBefore && op.start - op.ready >= graph_.latency_limit_of(op);
     if (!is_late) return kNoNode;
 
+    uint32_t const device = graph_.device_of_stream[op.stream];
+    if (streams_of_[device].size() > kMostStreams) return kNoNode;
     uint32_t first_over = kNoNode;
-    for (std::vector<uint32_t> const& ops : stream_ops_) {
+    for (uint32_t const stream : streams_of_[device]) {
+      if (stream == op.stream) continue;
+      std::vector<uint32_t> const& ops = stream_ops_[stream];
       auto const later = std::partition_point(
           ops.begin(), ops.end(), [&](uint32_t o) { return graph_.ops[o].start <= op.ready; });
       if (later == ops.begin()) continue;
@@ -493,12 +503,9 @@ class ProcessNodesBuilder {
       GraphOp const& other = graph_.ops[*std::prev(later)];
       int64_t const tail =
           std::max<int64_t>(graph_.latency_limit_of(op), (other.end - other.start) / kTailPart);
-      bool const crowds =
-          other.stream != op.stream && other.end > op.start && other.end - op.start <= tail &&
-          graph_.device_of_stream[other.stream] == graph_.device_of_stream[op.stream];
-      bool const is_first =
-          crowds && (first_over == kNoNode || other.end < graph_.ops[first_over].end);
-      if (is_first) first_over = *std::prev(later);
+      bool const crowds = other.end > op.start && other.end - op.start <= tail;
+      if (crowds && (first_over == kNoNode || other.end < graph_.ops[first_over].end))
+        first_over = *std::prev(later);
     }
     return first_over;
   }
@@ -517,6 +524,7 @@ class ProcessNodesBuilder {
   std::vector<Thread> threads_;                    ///< by track
   std::vector<uint32_t> thread_order_;             ///< those with stretches
   std::vector<std::vector<uint32_t>> stream_ops_;  ///< by track
+  std::vector<std::vector<uint32_t>> streams_of_;  ///< by device of the process: those with ops
   std::vector<CollectiveJoin const*> join_of_op_;
   std::vector<uint32_t> first_wait_;  ///< by op, and one more
   std::vector<uint32_t> node_of_op_;  ///< where it ends

@@ -1,11 +1,14 @@
 #include "analyzer/whatif/replay/replay.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
+
+#include "analyzer/metrics/core/saturate.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -16,6 +19,11 @@ constexpr size_t kMostResiduals = 5;
 /// record tells.
 constexpr int64_t kOwnDelay = 10'000;
 
+int64_t whole_ns(double ns) {
+  constexpr auto kMost = static_cast<double>(model::kMaxTime);
+  return std::llround(std::clamp(ns, -kMost, kMost));
+}
+
 /// Sums along a path by class and name.
 class PathSums {
  public:
@@ -23,8 +31,8 @@ class PathSums {
 
   void add(ReplayNode const& node, PathClass path_class, int64_t ns) {
     if (ns <= 0) return;
-    by_class_[static_cast<size_t>(path_class)] += ns;
-    sum_of(node).ns[static_cast<size_t>(path_class)] += ns;
+    add_saturated(by_class_[static_cast<size_t>(path_class)], ns);
+    add_saturated(sum_of(node).ns[static_cast<size_t>(path_class)], ns);
   }
   /// The lag of an edge to a node. Lags of collectives are differences of clocks.
   void add_delay(ReplayNode const& node, ReplayEdge edge, int64_t lag, int64_t typical) {
@@ -36,7 +44,7 @@ class PathSums {
     if (lag == typical || edge == ReplayEdge::kRoot) return;
     NameSum& sum = sum_of(node);
     sum.path_class = node.path_class;
-    sum.residual_ns += lag - typical;
+    sum.residual_ns += static_cast<double>(lag) - static_cast<double>(typical);
     ++sum.delays;
   }
 
@@ -44,7 +52,7 @@ class PathSums {
   [[nodiscard]] ReplayPath finish(double step_ns, uint64_t steps) const {
     ReplayPath path;
     int64_t total = 0;
-    for (int64_t const ns : by_class_) total += ns;
+    for (int64_t const ns : by_class_) add_saturated(total, ns);
     if (total <= 0) return path;
 
     for (size_t c = 0; c < by_class_.size(); ++c)
@@ -63,7 +71,7 @@ class PathSums {
     std::string_view name;
     PathSplit ns{};
     PathClass path_class = PathClass::kUnexplained;  ///< of its ops
-    int64_t residual_ns = 0;
+    double residual_ns = 0;
     uint64_t delays = 0;
   };
 
@@ -84,7 +92,8 @@ class PathSums {
 
   [[nodiscard]] std::string name_with_most(PathClass path_class) const {
     std::map<std::string_view, int64_t> by_name;
-    for (NameSum const& sum : sums_) by_name[sum.name] += sum.ns[static_cast<size_t>(path_class)];
+    for (NameSum const& sum : sums_)
+      add_saturated(by_name[sum.name], sum.ns[static_cast<size_t>(path_class)]);
 
     auto const most =
         std::max_element(by_name.begin(), by_name.end(),
@@ -93,7 +102,7 @@ class PathSums {
   }
 
   [[nodiscard]] std::vector<ReplayResidual> largest_residuals(uint64_t steps) const {
-    std::map<std::pair<std::string_view, PathClass>, std::pair<int64_t, uint64_t>> by_name;
+    std::map<std::pair<std::string_view, PathClass>, std::pair<double, uint64_t>> by_name;
     for (NameSum const& sum : sums_) {
       if (sum.delays == 0) continue;
       auto& [ns, count] = by_name[{sum.name, sum.path_class}];
@@ -103,8 +112,8 @@ class PathSums {
 
     std::vector<ReplayResidual> all;
     for (auto const& [key, of] : by_name)
-      all.push_back(
-          {std::string(key.first), key.second, of.first / static_cast<int64_t>(steps), of.second});
+      all.push_back({std::string(key.first), key.second,
+                     whole_ns(of.first / static_cast<double>(steps)), of.second});
     std::stable_sort(all.begin(), all.end(), [](ReplayResidual const& a, ReplayResidual const& b) {
       return std::abs(a.ns) > std::abs(b.ns);
     });
@@ -162,7 +171,7 @@ ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
     int64_t over = std::numeric_limits<int64_t>::min() / 2;
     for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e)
       over = std::max(over, times.over[source[e]] + lag[e]);
-    over = std::min(over + own[node], model::kMaxTime);
+    over = std::min(std::min(over, model::kMaxTime) + own[node], model::kMaxTime);
     times.over[node] = over;
 
     if (int32_t const step = graph.nodes[node].step; step >= 0) {
