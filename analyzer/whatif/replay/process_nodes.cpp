@@ -208,18 +208,21 @@ class ProcessNodesBuilder {
   /// is no work of the host.
   void find_full_queues() {
     std::vector<std::vector<int64_t>> op_starts(graph_.devices);
-    std::vector<std::vector<std::pair<int64_t, uint32_t>>> launches(graph_.devices);  // by start
+    std::vector<uint32_t> device_of(graph_.launches.size(), kNoNode);
     for (GraphOp const& op : graph_.ops) {
-      uint32_t const device = graph_.device_of_stream[op.stream];
-      op_starts[device].push_back(op.start);
-      if (op.launch != kNoNode)
-        launches[device].emplace_back(graph_.launches[op.launch].start, op.launch);
+      op_starts[graph_.device_of_stream[op.stream]].push_back(op.start);
+      if (op.launch != kNoNode) device_of[op.launch] = graph_.device_of_stream[op.stream];
     }
+
+    std::vector<std::vector<std::pair<int64_t, uint32_t>>> launches(graph_.devices);
+    for (uint32_t launch = 0; launch < device_of.size(); ++launch)
+      if (device_of[launch] != kNoNode)
+        launches[device_of[launch]].emplace_back(graph_.launches[launch].start, launch);
+    for (auto& of_device : launches) std::sort(of_device.begin(), of_device.end());
 
     std::vector<int64_t> with_room;
     std::vector<uint32_t> without_room;
     for (size_t device = 0; device < launches.size(); ++device) {
-      std::sort(launches[device].begin(), launches[device].end());
       size_t launched = 0, started = 0;
       for (auto const& [start, number] : launches[device]) {
         while (started < op_starts[device].size() && op_starts[device][started] <= start) ++started;
