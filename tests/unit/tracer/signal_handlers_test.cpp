@@ -17,6 +17,11 @@ namespace {
 
 /// The thread that the handler belongs to; signal handlers take no argument of ours.
 ThreadRecorder* interrupted_thread = nullptr;
+/// How often it ran.
+std::atomic<int64_t> handled = 0;
+/// On a machine where the thread hardly gets to run more handlers than these would fill the buffer
+/// between two of its drains.
+constexpr int64_t kMostHandlersPerRange = 50;
 
 TEST(SignalHandlers, annotate_in_the_midst_of_an_event_without_damage_and_what_is_lost_is_counted) {
   Pipeline pipeline;
@@ -26,12 +31,19 @@ TEST(SignalHandlers, annotate_in_the_midst_of_an_event_without_damage_and_what_i
     interrupted_thread->push_text(kDefaultDomain, "in the handler");
     interrupted_thread->pop(kDefaultDomain);
     interrupted_thread->mark(named("mark"));
+    ++handled;
   };
   struct sigaction before {};
   ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
   std::atomic<bool> is_over = false;
-  std::thread interrupter([&is_over, interrupted = ::pthread_self()] {
-    while (!is_over) ::pthread_kill(interrupted, SIGUSR1);
+  std::atomic<int64_t> ranges = 1;
+  std::thread interrupter([&is_over, &ranges, interrupted = ::pthread_self()] {
+    while (!is_over) {
+      if (handled < kMostHandlersPerRange * ranges)
+        ::pthread_kill(interrupted, SIGUSR1);
+      else
+        std::this_thread::yield();
+    }
   });
 
   constexpr int kRanges = 200'000;
@@ -39,6 +51,7 @@ TEST(SignalHandlers, annotate_in_the_midst_of_an_event_without_damage_and_what_i
     EXPECT_EQ(interrupted_thread->push_text(kDefaultDomain, "outer"), 0);
     EXPECT_EQ(interrupted_thread->pop(kDefaultDomain), 0);
     if (i % 100 == 0) pipeline.drain();
+    ++ranges;
   }
   is_over = true;
   interrupter.join();
