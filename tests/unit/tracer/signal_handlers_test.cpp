@@ -21,7 +21,7 @@ ThreadRecorder* interrupted_thread = nullptr;
 std::atomic<int64_t> handled = 0;
 /// On a machine where the thread hardly gets to run more handlers than these would fill the buffer
 /// between two of its drains.
-constexpr int64_t kMostHandlersPerRange = 50;
+constexpr int64_t kMostBetweenDrains = 5'000;
 
 TEST(SignalHandlers, annotate_in_the_midst_of_an_event_without_damage_and_what_is_lost_is_counted) {
   Pipeline pipeline;
@@ -36,10 +36,10 @@ TEST(SignalHandlers, annotate_in_the_midst_of_an_event_without_damage_and_what_i
   struct sigaction before {};
   ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
   std::atomic<bool> is_over = false;
-  std::atomic<int64_t> ranges = 1;
-  std::thread interrupter([&is_over, &ranges, interrupted = ::pthread_self()] {
+  std::atomic<int64_t> allowed = kMostBetweenDrains;
+  std::thread interrupter([&is_over, &allowed, interrupted = ::pthread_self()] {
     while (!is_over) {
-      if (handled < kMostHandlersPerRange * ranges)
+      if (handled < allowed)
         ::pthread_kill(interrupted, SIGUSR1);
       else
         std::this_thread::yield();
@@ -50,8 +50,9 @@ TEST(SignalHandlers, annotate_in_the_midst_of_an_event_without_damage_and_what_i
   for (int i = 0; i < kRanges; ++i) {
     EXPECT_EQ(interrupted_thread->push_text(kDefaultDomain, "outer"), 0);
     EXPECT_EQ(interrupted_thread->pop(kDefaultDomain), 0);
-    if (i % 100 == 0) pipeline.drain();
-    ++ranges;
+    if (i % 100 != 0) continue;
+    pipeline.drain();
+    allowed = handled + kMostBetweenDrains;
   }
   is_over = true;
   interrupter.join();
