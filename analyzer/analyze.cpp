@@ -32,7 +32,6 @@
 #include "analyzer/rules/gain_limits.h"
 #include "analyzer/rules/rule.h"
 #include "analyzer/whatif/whatif.h"
-#include "trace/model/build/row_copy.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -286,13 +285,6 @@ bool wants_gains(AnalyzeOptions const& options) {
   return options.wants_gains && !options.steps && !options.rank;
 }
 
-/// The part of a process's trace in a window of run time.
-model::RankTrace read_in_memory(model::RankTrace const& rank, Interval window) {
-  Interval const of_trace{window.begin - rank.offset_ns, window.end - rank.offset_ns};
-  return model::RankTrace{model::window_of(rank.trace, of_trace), rank.offset_ns, rank.file,
-                          rank.drift};
-}
-
 }  // namespace
 
 size_t processes_at_once() {
@@ -312,13 +304,9 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
   static_cast<void>(analyzer.observe());  // reading memory never fails
 
   Analysis const& results = analyzer.results();
-  auto const read_window = [&](size_t process,
-                               Interval window) -> base::Expected<model::RankTrace> {
-    return read_in_memory(run.ranks[process], window);
-  };
   auto const find_path = [&]() -> RunAnalyzer::Path {
     if (!is_path_of_all(run, results))
-      return find_streamed_path({run, {}, read_window},
+      return find_streamed_path(streamed_in_memory(run),
                                 {analyzer.devices(), analyzer.host_steps(), results}, options);
     return find_critical_path({analyzer.devices(), analyzer.host_steps(), results.collectives,
                                results.devices, results.steps, options.launch_latency_limit_ns});

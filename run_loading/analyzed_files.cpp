@@ -5,7 +5,6 @@
 #include "analyzer/analyze.h"
 #include "run_loading/streamed_files.h"
 #include "trace/import/open/open_run.h"
-#include "trace/model/build/row_copy.h"
 
 namespace stepscope::run_loading {
 namespace {
@@ -31,24 +30,15 @@ Expected<AnalyzedRun> analyze_in_memory(RunSources sources,
   return AnalyzedRun{std::move(*run), std::move(analysis), {}};
 }
 
-/// The part of a process in a window of run time. kAllTime has no room for an offset.
-model::RankTrace cut(model::RankTrace const& rank, model::Interval window) {
-  bool const is_all = window == analyzer::kAllTime;
-  model::Interval const of_trace =
-      is_all ? window : model::Interval{window.begin - rank.offset_ns, window.end - rank.offset_ns};
-  return model::RankTrace{model::window_of(rank.trace, of_trace), rank.offset_ns, rank.file,
-                          rank.drift};
-}
-
 }  // namespace
 
 analyzer::StreamedRun streamed_run_of(AnalyzedRun const& analyzed) {
+  if (!analyzed.read) return analyzer::streamed_in_memory(analyzed.run);
   auto const read_window = [&analyzed](size_t process,
                                        model::Interval window) -> Expected<model::RankTrace> {
-    if (!analyzed.read) return cut(analyzed.run.ranks[process], window);
     auto const whole = analyzed.read(process);
     if (!whole) return base::fail_with(whole);
-    return cut(**whole, window);
+    return analyzer::window_in_memory(**whole, window);
   };
 
   return {analyzed.run,

@@ -11,14 +11,12 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/metrics/communication/collectives.h"
 #include "analyzer/metrics/critical_path/path_part.h"
 #include "analyzer/metrics/steps/measured_steps.h"
 #include "analyzer/metrics/steps/step_detection.h"
 #include "analyzer/metrics/work/kernels.h"
 #include "analyzer/whatif/changes/apply_change.h"
 #include "analyzer/whatif/replay/replay.h"
-#include "trace/model/build/row_copy.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -79,9 +77,7 @@ std::vector<std::vector<Interval>> periods_in(Analysis const& analysis,
 
 /// The part of the chosen processes' events that is not more than `most`, at most 1.
 double part_within(model::Run const& skeleton, std::vector<bool> const& is_chosen, uint64_t most) {
-  uint64_t events = 0;
-  for (size_t r = 0; r < is_chosen.size(); ++r)
-    if (is_chosen[r]) events += skeleton.ranks[r].trace.whole_event_count();
+  uint64_t const events = chosen_events(skeleton, is_chosen);
   return events <= most ? 1 : static_cast<double>(most) / static_cast<double>(events);
 }
 
@@ -156,7 +152,8 @@ class ReplayedRun {
                                               ? fmt::format("{}: {}", change.text, applied.refusal)
                                               : applied.refusal);
       answer.changed += applied.changed;
-      bounds = std::move(applied.bounds);
+      for (ReplayWeights& bound : bounds) apply_change(change, context, bound);
+      if (!applied.bounds.empty()) bounds = std::move(applied.bounds);
       for (std::string& caution : applied.cautions) answer.cautions.push_back(std::move(caution));
     }
 
@@ -326,18 +323,6 @@ WhatIfStats ask(ReplayPart const& part, Analysis const& analysis, WhatIfQuestion
   return stats;
 }
 
-/// A run in memory, read as if it were not.
-StreamedRun streamed(model::Run const& run) {
-  auto const read_window = [&run](size_t process,
-                                  Interval window) -> base::Expected<model::RankTrace> {
-    model::RankTrace const& rank = run.ranks[process];
-    Interval const of_trace{window.begin - rank.offset_ns, window.end - rank.offset_ns};
-    return model::RankTrace{model::window_of(rank.trace, of_trace), rank.offset_ns, rank.file,
-                            rank.drift};
-  };
-  return {run, {}, read_window};
-}
-
 bool is_any_remedy_known(model::Run const& run, Analysis const& analysis) {
   return std::any_of(
       analysis.findings.begin(), analysis.findings.end(),
@@ -394,14 +379,15 @@ base::Expected<WhatIfStats> what_if(StreamedRun const& run, Analysis const& anal
 
 WhatIfStats what_if(model::Run const& run, Analysis const& analysis,
                     WhatIfQuestion const& question) {
-  if (!is_path_of_all(run, analysis)) return *what_if(streamed(run), analysis, question);
+  if (!is_path_of_all(run, analysis)) return *what_if(streamed_in_memory(run), analysis, question);
   return ask(whole_part(run, find_steps(run, index_devices(run)), analysis), analysis, question);
 }
 
 void find_replayed_gains(model::Run const& run, HostSteps const& steps, Analysis& analysis) {
   bool const is_whole = part_within(run, chosen_for_path(run, analysis), kMostGainEvents) >= 1;
   if (!is_whole)
-    static_cast<void>(find_replayed_gains(streamed(run), steps, analysis));  // memory never fails
+    static_cast<void>(
+        find_replayed_gains(streamed_in_memory(run), steps, analysis));  // memory never fails
   else if (is_any_remedy_known(run, analysis))
     fill_gains(whole_part(run, steps, analysis), analysis);
 }

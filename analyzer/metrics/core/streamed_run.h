@@ -23,6 +23,11 @@ struct StreamedRun {
   std::function<base::Expected<model::RankTrace>(size_t process, Interval window)> read_window;
 };
 
+/// The part of a process in a window of run time.
+model::RankTrace window_in_memory(model::RankTrace const& rank, Interval window);
+/// A run in memory, read as if it were not. `run` must outlive it.
+StreamedRun streamed_in_memory(model::Run const& run);
+
 /// The critical path needs all processes at once. Where they have more events together than this,
 /// the path is that of their middle steps, which hold about kMostPathEvents. The limit holds for
 /// runs in memory, too: both ways to read a run find the same path.

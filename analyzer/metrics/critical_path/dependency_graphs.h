@@ -25,7 +25,7 @@ struct ProcessGraphsInput {
 
 struct ProcessGraphs {
   std::vector<PathProcess> processes;   ///< those with a chosen device
-  std::vector<DependencyGraph> graphs;  ///< beside them
+  std::vector<DependencyGraph> graphs;  ///< one for each of `processes`
 };
 ProcessGraphs make_process_graphs(ProcessGraphsInput const& input);
 

@@ -6,6 +6,8 @@
 
 #include <tbb/parallel_for.h>
 
+#include "analyzer/metrics/communication/collectives.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -41,10 +43,15 @@ std::vector<bool> chosen_for_path(model::Run const& skeleton, Analysis const& fa
   return is_chosen;
 }
 
-double part_of_path(model::Run const& skeleton, std::vector<bool> const& is_chosen) {
+uint64_t chosen_events(model::Run const& skeleton, std::vector<bool> const& is_chosen) {
   uint64_t events = 0;
   for (size_t r = 0; r < is_chosen.size(); ++r)
     if (is_chosen[r]) events += skeleton.ranks[r].trace.whole_event_count();
+  return events;
+}
+
+double part_of_path(model::Run const& skeleton, std::vector<bool> const& is_chosen) {
+  uint64_t const events = chosen_events(skeleton, is_chosen);
   return events <= kMostWholePathEvents
              ? 1
              : static_cast<double>(kMostPathEvents) / static_cast<double>(events);

@@ -22,6 +22,8 @@ struct PathPart {
 DeviceStats facts_for_path(DeviceStats const& device, Interval window);
 /// Whether the options chose a device of each process. The path looks into no other process.
 std::vector<bool> chosen_for_path(model::Run const& skeleton, Analysis const& facts);
+/// How many events the chosen processes have.
+uint64_t chosen_events(model::Run const& skeleton, std::vector<bool> const& is_chosen);
 /// The part of all that the path is to explain, at most 1.
 double part_of_path(model::Run const& skeleton, std::vector<bool> const& is_chosen);
 /// Whether the path is that of all that was asked for, or of its middle steps.

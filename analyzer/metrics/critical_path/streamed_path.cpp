@@ -6,7 +6,6 @@
 
 #include <tbb/parallel_for.h>
 
-#include "analyzer/metrics/communication/collectives.h"
 #include "analyzer/metrics/critical_path/path_part.h"
 
 namespace stepscope::analyzer {

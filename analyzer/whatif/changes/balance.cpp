@@ -304,7 +304,7 @@ AppliedChange remove_straggler(WhatIfChange const& change, ReplayContext const& 
   size_t devices = 0;
   for (ReplayProcess const& process : processes) devices += process.devices.size();
   if (devices < 2) {
-    applied.refusal = "the run has one device: there is none to compare it with";
+    applied.refusal = "the run has one device and no other one to compare it with";
     return applied;
   }
 
