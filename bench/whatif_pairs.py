@@ -73,7 +73,7 @@ def predict(stepscope, made, change):
     return json.loads(run(stepscope, "whatif", made, "--change", change, "--only-changes", "--json"))
 
 
-def compare_workloads(stepscope, folder, rounds, only):
+def compare_workloads(stepscope, folder, rounds, only, device):
     errors = []
     print(f"{'pathology':20} {'change':16} {'fidelity':>9} {'with ms':>9} {'without':>9} {'predicted':>9} {'error':>8}")
     for pathology, change in PATHOLOGIES:
@@ -83,7 +83,7 @@ def compare_workloads(stepscope, folder, rounds, only):
         for number in range(rounds):
             for part, options in (("without", []), ("with", ["--pathology", pathology])):
                 made = os.path.join(folder, f"{pathology}-{part}-{number}")
-                run(stepscope, "profile", "cifar10", "--device", "host:2", "--steps", "16", "--no-evaluate", "-o", made, *options)
+                run(stepscope, "profile", "cifar10", "--device", device, "--steps", "16", "--no-evaluate", "-o", made, *options)
                 stats = predict(stepscope, made, change if part == "with" else "class:compute=*1")
                 found[part].append(stats["baseline"]["step_ns"])
                 if part == "with":
@@ -103,12 +103,13 @@ def main():
     parser.add_argument("--steps", default="20")
     parser.add_argument("--only", default="", help="only pairs whose line has this text")
     parser.add_argument("--workloads", type=int, default=0, metavar="ROUNDS")
+    parser.add_argument("--device", default="host:2", help="of the workloads; cuda:0,cuda:0 are two logical devices on one GPU")
     options = parser.parse_args()
     stepscope = os.path.join(os.path.abspath(options.build), "bin/stepscope")
 
     if options.workloads > 0:
         with tempfile.TemporaryDirectory() as folder:
-            print_errors(compare_workloads(stepscope, folder, options.workloads, options.only))
+            print_errors(compare_workloads(stepscope, folder, options.workloads, options.only, options.device))
         return
 
     errors = []

@@ -2,6 +2,7 @@
 // the faults of versions (known_faults.h), nothing of rows and sessions.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -104,7 +105,7 @@ class CuptiControl {
   Note const note_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool is_subscribed_ = false;
-  bool clock_is_realtime_ = false;
+  std::atomic<bool> clock_is_realtime_{false};
   std::vector<CUpti_ActivityKind> enabled_;
   std::vector<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>> watched_;
   std::mutex failures_mutex_;  ///< for what follows; never held while CUPTI is called

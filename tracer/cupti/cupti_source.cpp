@@ -184,7 +184,6 @@ bool CuptiSource::attach() {
     return false;
   }
 
-  attached_ns_ = monotonic_ns();
   has_control_ = true;
   return true;
 }
@@ -340,12 +339,18 @@ void CuptiSource::snapshot() {
 }
 
 /// CUPTI may not tell its time before the driver is up. Buffers wait for it; when nothing more will
-/// come, or for too long, they are read by what its clock is by default.
+/// come, or for too long, they are read by what its clock is by default. While another thread still
+/// has CUPTI begin (its first calls may load libraries for seconds), nobody knows yet.
 bool CuptiSource::knows_clock() {
   if (!control_->has_own_clock() || first_clock_sample_) return true;
+  if (recording_ == Recording::kNotYet) return false;
+
   if (is_live()) first_clock_sample_ = control_->sample_clock();
   if (first_clock_sample_) return true;
-  if (is_live() && monotonic_ns() - attached_ns_ < kClockTimeoutNs) return false;
+
+  int64_t const now = monotonic_ns();
+  if (!clock_asked_ns_) clock_asked_ns_ = now;
+  if (is_live() && now - *clock_asked_ns_ < kClockTimeoutNs) return false;
   control_->assume_realtime_clock();
   first_clock_sample_ = control_->sample_clock();
   return true;

@@ -120,8 +120,7 @@ class CuptiSource : public Source {
 
   // Changed by the thread that is in follow_window().
   std::optional<CuptiControl> control_;
-  int64_t attached_ns_ = 0;
-  std::atomic<bool> has_control_{false};  ///< the two above are there and stay as they are
+  std::atomic<bool> has_control_{false};  ///< the one above is there and stays as it is
   std::atomic<Recording> recording_{Recording::kNotYet};
   std::atomic<uint32_t> requests_{0};  ///< to follow the window; 0 = no thread is at it
 
@@ -149,6 +148,7 @@ class CuptiSource : public Source {
   // The writer thread's own.
   std::optional<RecordDecoder> decoder_;
   std::optional<ClockSample> first_clock_sample_;
+  std::optional<int64_t> clock_asked_ns_;  ///< when CUPTI was first asked for it, and said nothing
   std::optional<RecordClock> clock_;
   std::optional<ClockFit> trace_clock_;  ///< only its origin is used, which never changes
   int64_t last_fetch_ns_ = 0;
