@@ -157,7 +157,8 @@ TEST_F(CudaLayers, LocalResponseNormalisationsMatchTheHost) {
   for (LrnShape const& s :
        {LrnShape{16, 12, 12, 64, 4, 1.0F, 0.001F / 9.0F, 0.75F},
         LrnShape{2, 3, 5, 64, 4, 1.0F, 0.3F, 0.75F}, LrnShape{1, 3, 3, 6, 4, 2.0F, 0.2F, 0.75F},
-        LrnShape{1, 3, 3, 300, 2, 1.0F, 0.2F, 0.6F}}) {
+        LrnShape{1, 3, 3, 300, 2, 1.0F, 0.2F, 0.6F}, LrnShape{1, 3, 3, 17, 4, 1.0F, 0.2F, 0.75F},
+        LrnShape{1, 2, 3, 32, 0, 1.0F, 0.2F, 0.75F}}) {
     SCOPED_TRACE(s.channels);
     expect_same([&](Device& device) -> Results {
       auto const count = static_cast<size_t>(s.batch * s.height * s.width * s.channels);

@@ -140,7 +140,8 @@ TEST_F(Layers, LocalResponseNormalisationMatchesItsTwinAndItsFiniteDifferences) 
   for (LrnShape const s :
        {LrnShape{2, 4, 4, 64, 4, 1.0F, 0.001F / 9.0F, 0.75F},
         LrnShape{2, 3, 5, 64, 4, 1.0F, 0.3F, 0.75F}, LrnShape{1, 3, 3, 6, 4, 2.0F, 0.2F, 0.75F},
-        LrnShape{1, 3, 3, 10, 2, 1.0F, 0.2F, 0.6F}}) {
+        LrnShape{1, 3, 3, 10, 2, 1.0F, 0.2F, 0.6F}, LrnShape{1, 3, 3, 17, 4, 1.0F, 0.2F, 0.75F},
+        LrnShape{1, 2, 3, 40, 4, 1.0F, 0.2F, 0.75F}, LrnShape{1, 2, 3, 32, 0, 1.0F, 0.2F, 0.75F}}) {
     for (bool const plain : {false, true}) {
       auto const layer =
           plain ? host::make_plain_lrn(dynamic_cast<host::HostDevice&>(device_), "norm", s)
