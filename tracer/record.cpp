@@ -60,11 +60,16 @@ struct CommandResult {
   int exec_error = 0;  ///< errno when the command could not be started
 };
 
-Expected<CommandResult> run_command(std::vector<std::string> const& command,
-                                    std::vector<std::string> const& environment) {
+Expected<CommandResult> run_command(RecordOptions const& options, std::string const& library,
+                                    std::vector<std::string> const& command) {
+  auto const sampling = open_sampling(options);
+  auto const environment = traced_environment(options, library, sampling_variables(sampling.get()));
+
   ForwardedSignals signals;
   auto const started = start_command(command, environment, [&] { signals.restore(); });
   if (!started) return base::fail_with(started);
+  if (sampling != nullptr) sampling->run();
+
   return CommandResult{exit_code_of(signals.wait_for(started->child)), started->exec_error};
 }
 
@@ -80,7 +85,7 @@ Expected<int> record_command(RecordOptions const& options,
   auto const made_folder = prepare_folder(options);
   if (!made_folder) return base::fail_with(made_folder);
 
-  auto const result = run_command(command, traced_environment(options, *library));
+  auto const result = run_command(options, *library, command);
   if (result && result->exec_error == 0) {
     complete_traces(options);
     print_what_is_left_out(options);

@@ -221,7 +221,8 @@ class InterleaveKeeper {
 /// In a process group of its own, so that all of it can be stopped; without an input, which both
 /// would read.
 Expected<int> start(Side& side, InterleavedProgram const& program, RecordOptions const& options,
-                    std::string const& library, int64_t turn_steps, ReadSignals& signals) {
+                    std::string const& library, int64_t turn_steps, ReadSignals& signals,
+                    nvml::SamplingService const* sampling) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return fail("{}: cannot be started ({})", program.command[0], std::strerror(errno));
@@ -232,10 +233,10 @@ Expected<int> start(Side& side, InterleavedProgram const& program, RecordOptions
   if (::fstat(of_child.get(), &status) != 0)
     return fail("{}: cannot be started ({})", program.command[0], std::strerror(errno));
 
-  auto const environment = traced_environment(
-      options, library,
-      {{kTurnSocketVariable, fmt::format("{}:{}", of_child.get(), status.st_ino)},
-       {kTurnStepsVariable, fmt::format("{}", turn_steps)}});
+  auto variables = sampling_variables(sampling);
+  variables.emplace_back(kTurnSocketVariable, fmt::format("{}:{}", of_child.get(), status.st_ino));
+  variables.emplace_back(kTurnStepsVariable, fmt::format("{}", turn_steps));
+  auto const environment = traced_environment(options, library, variables);
 
   auto const started = start_command(program.command, environment, [&] {
     ::setpgid(0, 0);
@@ -311,6 +312,7 @@ Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_step
   std::array<bool, 2> made{};
   std::array<Side, 2> sides;
   ReadSignals signals;
+  auto const sampling = open_sampling(options);
   auto const take_back = [&] {
     for (Side& side : sides) end_at_once(side);
     std::error_code ignored;
@@ -329,13 +331,15 @@ Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_step
     made[s] = *made_folder;
   }
   for (size_t s = 0; s < 2; ++s) {
-    auto const exec_error = start(sides[s], *programs[s], own[s], *library, turn_steps, signals);
+    auto const exec_error =
+        start(sides[s], *programs[s], own[s], *library, turn_steps, signals, sampling.get());
     if (exec_error && *exec_error == 0) continue;
     take_back();
     if (!exec_error) return base::fail_with(exec_error);
     return explain_exec_error(programs[s]->command[0], *exec_error);
   }
 
+  if (sampling != nullptr) sampling->run();
   InterleaveKeeper keeper(sides, signals);
   keeper.run();
 

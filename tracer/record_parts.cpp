@@ -193,13 +193,13 @@ void set_preload(std::string const& library, Variables& set) {
 /// The environment without what `set` replaces, and without what an outer `stepscope record` set
 /// for its own run: that must not leak into this one.
 std::vector<std::string> inherited_environment(Variables const& set) {
-  std::array<std::string, 16> const ours = {
+  std::array<std::string, 17> const ours = {
       "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,
       kReportLossVariable,     kStepsVariable,          kRangeVariable,
       kDelayVariable,          kDurationVariable,       kFromCodeVariable,
       kBufferVariable,         kCudaBufferVariable,     kCudaBufferSizeVariable,
       kNcclVariable,           kSampleVariable,         kTurnSocketVariable,
-      kTurnStepsVariable};
+      kTurnStepsVariable,      kSamplerVariable};
 
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -236,6 +236,18 @@ std::vector<std::string> traced_environment(
   std::vector<std::string> environment = inherited_environment(set);
   for (auto const& [name, value] : set) environment.push_back(name + "=" + value);
   return environment;
+}
+
+std::unique_ptr<nvml::SamplingService> open_sampling(RecordOptions const& options) {
+  if (options.sample_ms == 0) return nullptr;
+  auto service = nvml::SamplingService::open();
+  return service ? std::move(*service) : nullptr;
+}
+
+std::vector<std::pair<std::string, std::string>> sampling_variables(
+    nvml::SamplingService const* service) {
+  if (service == nullptr) return {};
+  return {{kSamplerVariable, service->address()}};
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <sys/types.h>
 
 #include "trace/base/expected.h"
+#include "tracer/nvml/sampling_service.h"
 #include "tracer/record.h"
 
 namespace stepscope::tracer {
@@ -24,6 +26,12 @@ base::Expected<std::string> find_library(RecordOptions const& options);
 std::vector<std::string> traced_environment(
     RecordOptions const& options, std::string const& library,
     std::vector<std::pair<std::string, std::string>> const& more = {});
+
+/// Reads counters of GPUs for what is started with sampling_variables(). Null where the options ask
+/// for none, or the system gives no socket: programs run without.
+std::unique_ptr<nvml::SamplingService> open_sampling(RecordOptions const& options);
+std::vector<std::pair<std::string, std::string>> sampling_variables(
+    nvml::SamplingService const* service);
 
 struct StartedCommand {
   pid_t child = -1;

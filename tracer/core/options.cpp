@@ -129,6 +129,8 @@ std::optional<CaptureOptions> options_from_environment() {
     if (auto const period = parse_int<int32_t>(text); period && *period >= 0)
       options.sample_ms = *period;
   }
+  if (char const* const text = std::getenv(kSamplerVariable); text != nullptr)
+    options.sampler = text;
   if (char const* const text = std::getenv(kNcclVariable); text != nullptr) {
     if (auto const detail = parse_nccl_detail(text)) options.nccl = *detail;
   }

@@ -38,6 +38,7 @@ inline constexpr char const* kFromCodeVariable = "STEPSCOPE_FROM_CODE";
 inline constexpr char const* kDurationVariable = "STEPSCOPE_DURATION_NS";
 inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
 inline constexpr char const* kSampleVariable = "STEPSCOPE_SAMPLE_MS";
+inline constexpr char const* kSamplerVariable = "STEPSCOPE_SAMPLER";
 inline constexpr char const* kNcclVariable = "STEPSCOPE_NCCL";
 inline constexpr char const* kCudaBufferVariable = "STEPSCOPE_CUDA_BUFFER_MB";
 inline constexpr char const* kCudaBufferSizeVariable = "STEPSCOPE_CUDA_BUFFER_KB";
@@ -53,7 +54,7 @@ inline constexpr size_t kDefaultBufferMb = 256;
 inline constexpr size_t kMaxBufferMb = 1 << 20;
 
 /// Some samples a training step of ordinary length. A round of NVML calls takes about a millisecond
-/// a GPU, on a thread of ours: a hundredth of a core.
+/// a GPU, in the process of the command that records: a hundredth of a core.
 inline constexpr int32_t kDefaultSampleMs = 100, kMaxSampleMs = 3'600'000;
 
 /// What NCCL reports: nothing, its calls, or its calls and what its network threads wait for (they
@@ -87,6 +88,7 @@ struct CaptureOptions {
   int32_t world_size = 1;
   NcclDetail nccl = NcclDetail::kNetwork;
   int32_t sample_ms = kDefaultSampleMs;  ///< 0 = no counters of GPUs
+  std::string sampler;  ///< where who reads them is reached (nvml/sampling_service.h)
   int turn_socket = -1;                  ///< −1 = the program has no turns
   uint64_t turn_inode = 0;               ///< which socket it is
   int64_t turn_steps = 1;

@@ -24,16 +24,11 @@ void NvmlSource::driver_starts() {
   wanted_.store(true, std::memory_order_relaxed);
 }
 
+/// Nothing of ours is in the driver: there is nothing to wait for.
 void NvmlSource::program_exits() {
-  SamplingThread* thread = nullptr;
-  {
-    std::lock_guard const lock(mutex_);
-    is_stopping_ = true;
-    thread = thread_.get();
-  }
-  if (thread == nullptr) return;
-  thread->request_stop();
-  thread->wait_until_done(kExitLimit);
+  std::lock_guard const lock(mutex_);
+  is_stopping_ = true;
+  if (thread_) thread_->request_stop();
 }
 
 void NvmlSource::snapshot() {
@@ -54,7 +49,7 @@ void NvmlSource::snapshot() {
 
 void NvmlSource::start_thread() {
   auto thread = SamplingThread::start(
-      SamplingThread::Settings{period_, load_, visible_devices_, device_order_});
+      SamplingThread::Settings{period_, service_, visible_devices_, device_order_});
   if (thread) {
     thread_ = std::move(*thread);
     return;

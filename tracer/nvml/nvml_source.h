@@ -1,6 +1,6 @@
-// The NVML source: a thread of its own reads the counters of the GPUs that the process uses every
-// few milliseconds, from the moment on when the program starts CUDA. A call of NVML takes 10 to 100
-// µs and some wait for milliseconds: nothing for the writer thread.
+// The NVML source: counters of the GPUs that the process uses, every few milliseconds, from the
+// moment on when the program starts CUDA. The command that records reads them, outside of the
+// program (sampling_service.h says why); a thread of ours takes what it sends.
 #pragma once
 
 #include <atomic>
@@ -24,14 +24,11 @@ class NvmlSource : public Source {
  public:
   /// How long the end of the capture waits for a driver that does not answer.
   static constexpr std::chrono::milliseconds kStopLimit{1'000};
-  /// How long the program's exit does: NVML goes after its exit handlers, and must not be in use
-  /// then.
-  static constexpr std::chrono::milliseconds kExitLimit{100};
 
-  /// `load` finds NVML, on the source's thread. Window and devices outlive the source.
+  /// `service`: its address; empty = there is none. Window and devices outlive the source.
   NvmlSource(CaptureWindow& window, DeviceRegistry const& devices, std::chrono::milliseconds period,
-             SamplingThread::Loader load)
-      : window_(window), devices_(devices), period_(period), load_(std::move(load)) {}
+             std::string service)
+      : window_(window), devices_(devices), period_(period), service_(std::move(service)) {}
   ~NvmlSource() override { stop(); }
 
   void driver_starts() override;
@@ -56,7 +53,7 @@ class NvmlSource : public Source {
   CaptureWindow& window_;
   DeviceRegistry const& devices_;
   std::chrono::milliseconds const period_;
-  SamplingThread::Loader const load_;
+  std::string const service_;
   std::atomic<bool> wanted_{false};  ///< the program uses CUDA
 
   mutable std::mutex mutex_;  ///< all below

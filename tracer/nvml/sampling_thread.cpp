@@ -4,26 +4,25 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
-#include "tracer/core/clock.h"
+#include "tracer/core/threads/private_descriptors.h"
+#include "tracer/nvml/sampling_socket.h"
 
 namespace stepscope::tracer::nvml {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using Arrival = SamplingSocket::Arrival;
 
-char const* text_or_null(std::optional<std::string> const& text) {
-  return text ? text->c_str() : nullptr;
-}
-
-/// What the thread is asked to do at a moment.
-struct Orders {
-  bool is_recording = false;
-  uint64_t device_version = 0;
-  std::optional<SamplingThread::UsedDevices> devices;
-};
+/// How often the thread looks whether it is to end, or has new orders to pass on.
+constexpr milliseconds kLookPeriod{50};
+/// How long the end of sampling waits for its outcome.
+constexpr milliseconds kOutcomeLimit{800};
 
 }  // namespace
 
@@ -35,18 +34,38 @@ struct SamplingThread::State {
   std::mutex mutex;  ///< all below
   std::condition_variable wake;
   bool is_stopping = false, is_done = false;
-  Orders orders;
+  SamplingOrders orders;
+  uint64_t orders_version = 0;
   std::vector<Sample> samples;
   Facts facts;
   std::string outcome;
 
   /// False when the thread shall end.
-  bool wait_until(SteadyClock::time_point time) {
+  bool wait(milliseconds time) {
     std::unique_lock lock(mutex);
-    return !wake.wait_until(lock, time, [this] { return is_stopping; });
+    return !wake.wait_for(lock, time, [this] { return is_stopping; });
   }
-  Orders current_orders() {
+  /// Takes what comes within `time`. Something when it was the last: what became of the sampling.
+  std::optional<std::string> take_packets(SamplingSocket const& socket, milliseconds time) {
+    for (auto const until = SteadyClock::now() + time;;) {
+      auto const left = std::chrono::ceil<milliseconds>(until - SteadyClock::now());
+      Arrival const arrival = socket.wait(std::max(left, milliseconds(0)));
+      if (arrival == Arrival::kNothing) return {};
+      if (arrival == Arrival::kClosed) return "end early: `stepscope record` was gone";
+
+      auto message = socket.receive();
+      if (!message) return "end early: `stepscope record` is of another version";
+      if (auto* const last = std::get_if<SamplingOutcome>(&*message)) return last->text;
+      if (auto const* const fresh = std::get_if<std::vector<Sample>>(&*message)) add(*fresh);
+      if (auto* const fact = std::get_if<SamplingFact>(&*message))
+        add_fact(std::move(fact->name), std::move(fact->text));
+    }
+  }
+  /// Nothing when they are those of `version`.
+  std::optional<SamplingOrders> orders_after(uint64_t& version) {
     std::lock_guard const lock(mutex);
+    if (version == orders_version) return {};
+    version = orders_version;
     return orders;
   }
   void add(std::vector<Sample> const& fresh) {
@@ -58,76 +77,6 @@ struct SamplingThread::State {
     facts.emplace_back(std::move(name), std::move(text));
   }
 };
-
-namespace {
-
-/// The devices that are sampled, opened anew when they change.
-class OpenSampler {
- public:
-  OpenSampler(Api const& api, DeviceVariables const& variables)
-      : api_(api), variables_(variables) {}
-
-  /// True when other devices than before are sampled.
-  bool follow(Orders const& orders) {
-    if (sampler_ && orders.device_version == version_) return false;
-    version_ = orders.device_version;
-
-    VisibleDevices visible;
-    if (orders.devices)
-      visible.devices = open_devices(api_, *orders.devices);
-    else
-      visible = visible_devices(api_, variables_);
-
-    devices_ = std::move(visible.devices);
-    problem_ = std::move(visible.problem);
-    sampler_.emplace(api_, devices_);
-
-    return true;
-  }
-  [[nodiscard]] Sampler& sampler() { return *sampler_; }
-  [[nodiscard]] bool is_open() const { return sampler_.has_value(); }
-  [[nodiscard]] std::vector<OpenDevice> const& devices() const { return devices_; }
-  [[nodiscard]] std::string const& problem() const { return problem_; }
-
- private:
-  Api const& api_;
-  DeviceVariables const variables_;
-  uint64_t version_ = 0;
-  std::vector<OpenDevice> devices_;
-  std::string problem_;
-  std::optional<Sampler> sampler_;
-};
-
-/// Facts of the devices that have not been recorded yet.
-class DeviceDescriptions {
- public:
-  template <class Tell>
-  void tell(Api const& api, OpenSampler& open, Tell const& tell) {
-    if (open.devices().empty()) return;
-
-    if (std::string links = describe_nvlink(api, open.devices());
-        !links.empty() && links != links_) {
-      tell("NVLink", links);
-      links_ = std::move(links);
-    }
-
-    if (std::string surroundings = describe_surroundings(api, open.devices());
-        !surroundings.empty() && surroundings != surroundings_) {
-      tell("PCIe and power limit", surroundings);
-      surroundings_ = std::move(surroundings);
-    }
-
-    if (open.sampler().has_hardware_counters() || std::exchange(has_reported_pcie_, true)) return;
-    tell("PCIe throughput",
-         "not sampled: before Hopper the driver tells it only in calls that wait 20 ms");
-  }
-
- private:
-  std::string links_, surroundings_;
-  bool has_reported_pcie_ = false;
-};
-
-}  // namespace
 
 SamplingThread::SamplingThread(Settings settings)
     : state_(std::make_shared<State>(std::move(settings))) {}
@@ -165,55 +114,42 @@ void SamplingThread::run(std::shared_ptr<State> const& state) {
 
 std::string SamplingThread::sample_until_stopped(State& state) {
   Settings const& settings = state.settings;
+  if (settings.address.empty())
+    return "not sampled: `stepscope record` reads them, and did not start this program";
+  if (auto const own = take_private_descriptors(); !own)
+    return fmt::format("not sampled: {}", own.error().message);
 
-  auto const api = settings.load();
-  if (!api) return "not sampled: no libnvidia-ml.so.1";
-  if (Result const result = api->init(); result != kSuccess)
-    return fmt::format("not sampled: NVML error {}", result);
+  auto const socket = SamplingSocket::connect(settings.address);
+  if (!socket)
+    return fmt::format(
+        "not sampled: `stepscope record` reads them, and cannot be reached from here ({}): it runs "
+        "on another machine or outside of this container, start it where the program runs",
+        socket.error().message);
 
-  std::string outcome = "not sampled: the program ended before";
-  {
-    OpenSampler open(*api,
-                     {text_or_null(settings.visible_devices), text_or_null(settings.device_order)});
-    DeviceDescriptions facts;
-    std::vector<Sample> fresh;
-
-    // After a period: until then CUPTI has told which devices the program uses.
-    for (auto next = SteadyClock::now() + settings.period; state.wait_until(next);) {
-      // After a pause (a slow driver, a stopped process) goes on from now.
-      next = std::max(next + settings.period, SteadyClock::now());
-      Orders const orders = state.current_orders();
-      if (!orders.is_recording) continue;
-      if (open.follow(orders))
-        facts.tell(*api, open,
-                   [&](auto name, auto text) { state.add_fact(name, std::move(text)); });
-      fresh.clear();
-      open.sampler().sample(monotonic_ns(), fresh);
-      state.add(fresh);
-    }
-
-    unsigned count = 0;
-    api->device_count(&count);
-    if (open.is_open())
-      outcome = open.problem().empty()
-                    ? fmt::format("{} of the machine's {} GPUs, every {} ms", open.devices().size(),
-                                  count, settings.period.count())
-                    : "not sampled: " + open.problem();
+  [[maybe_unused]] bool is_there = socket->send(
+      SamplingHello{settings.period.count(), settings.visible_devices, settings.device_order});
+  std::optional<std::string> outcome;
+  for (uint64_t version = 0; !outcome && state.wait(std::min(settings.period, kLookPeriod));) {
+    if (auto orders = state.orders_after(version)) is_there = socket->send(std::move(*orders));
+    outcome = state.take_packets(*socket, milliseconds(0));
   }
+  if (outcome) return *outcome;
 
-  if (api->shutdown != nullptr) api->shutdown();
-  return outcome;
+  is_there = socket->send(SamplingEnd{});
+  outcome = state.take_packets(*socket, kOutcomeLimit);
+  return outcome.value_or("end early: the GPU driver no longer answers");
 }
 
 void SamplingThread::set_devices(std::optional<UsedDevices> devices) {
   std::lock_guard const lock(state_->mutex);
   state_->orders.devices = std::move(devices);
-  ++state_->orders.device_version;
+  ++state_->orders_version;
 }
 
 void SamplingThread::set_recording(bool is_recording) {
   std::lock_guard const lock(state_->mutex);
-  state_->orders.is_recording = is_recording;
+  if (std::exchange(state_->orders.is_recording, is_recording) != is_recording)
+    ++state_->orders_version;
 }
 
 void SamplingThread::take(std::vector<Sample>& samples, Facts& facts) {

@@ -1,9 +1,9 @@
-// The thread that asks NVML. A GPU that hangs may keep a call of NVML for ever: then the thread is
-// left where it is, and all that it still touches is its own.
+// The thread that has counters of GPUs sampled by the command that records (sampling_service.h) and
+// takes what it sends. Its socket is in a table of descriptors of its own, where the program cannot
+// close it (private_descriptors.h).
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,13 +19,12 @@ namespace stepscope::tracer::nvml {
 
 class SamplingThread {
  public:
-  using Loader = std::function<std::optional<Api>()>;
   using Facts = std::vector<std::pair<std::string, std::string>>;
   using UsedDevices = std::vector<DeviceRegistry::Device>;
 
   struct Settings {
     std::chrono::milliseconds period{};
-    Loader load;  ///< finds NVML, on the thread
+    std::string address;  ///< of the service; empty = there is none
     std::optional<std::string> visible_devices,
         device_order;  ///< CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER
   };

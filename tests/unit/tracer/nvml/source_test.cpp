@@ -1,5 +1,7 @@
-// The source with its thread: from the start of CUDA in the program to rows.
+// The source with its thread and the service that reads counters for it: from the start of CUDA in
+// the program to rows. Both are in this process; a real program has only the source.
 #include <atomic>
+#include <memory>
 #include <set>
 #include <thread>
 
@@ -8,6 +10,8 @@
 
 #include "tests/unit/tracer/nvml/fake_nvml.h"
 #include "tracer/nvml/nvml_source.h"
+#include "tracer/nvml/sampling_service.h"
+#include "tracer/nvml/sampling_socket.h"
 
 namespace stepscope::tracer::nvml {
 namespace {
@@ -18,6 +22,12 @@ using ::testing::SizeIs;
 class NvmlSourceTest : public ::testing::Test {
  protected:
   NvmlSourceTest() { machine() = {}; }
+  /// Starts the service, and returns its address.
+  std::string serve(SamplingService::Loader load = [] { return std::optional(fake_api()); }) {
+    service = SamplingService::open(std::move(load)).value();
+    service->run();
+    return service->address();
+  }
   void drain(NvmlSource& source) {
     source.snapshot();
     clock.add(sample_clocks(TickSource::kMonotonicClock));
@@ -47,11 +57,11 @@ class NvmlSourceTest : public ::testing::Test {
   DeviceRegistry devices;
   TraceStore store;
   ClockFit clock{sample_clocks(TickSource::kMonotonicClock)};
+  std::unique_ptr<SamplingService> service;
 };
 
 TEST_F(NvmlSourceTest, samples_become_rows_of_counter_tracks) {
-  NvmlSource source(window, devices, std::chrono::milliseconds(1),
-                    [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), serve());
   source.driver_starts();
   drain_until_tracks(source, 2 * (kCounters - 2));
   source.finish(store, clock.latest_ns());
@@ -71,9 +81,11 @@ TEST_F(NvmlSourceTest, samples_become_rows_of_counter_tracks) {
 }
 
 TEST_F(NvmlSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
-  bool loaded = false;
-  NvmlSource source(window, devices, std::chrono::milliseconds(1),
-                    [&] { return loaded = true, std::optional<Api>(); });
+  std::atomic<bool> loaded = false;
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), serve([&] {
+                      loaded = true;
+                      return std::optional<Api>();
+                    }));
   drain(source);
   source.finish(store, clock.latest_ns());
   EXPECT_FALSE(loaded);
@@ -83,11 +95,11 @@ TEST_F(NvmlSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
 TEST_F(NvmlSourceTest, says_that_there_is_no_driver_or_that_it_refuses) {
   for (bool const refuses : {false, true}) {
     store.info.facts.clear();
-    NvmlSource source(window, devices, std::chrono::milliseconds(1), [&] {
-      Api api = fake_api();
-      api.init = [] { return Result{9}; };
-      return refuses ? std::optional(api) : std::nullopt;
-    });
+    NvmlSource source(window, devices, std::chrono::milliseconds(1), serve([refuses] {
+                        Api api = fake_api();
+                        api.init = [] { return Result{9}; };
+                        return refuses ? std::optional(api) : std::nullopt;
+                      }));
 
     source.driver_starts();
     drain(source);
@@ -99,8 +111,7 @@ TEST_F(NvmlSourceTest, says_that_there_is_no_driver_or_that_it_refuses) {
 
 TEST_F(NvmlSourceTest, samples_only_while_the_program_is_recorded) {
   CaptureWindow filtered{StepRange{5, 6}};
-  NvmlSource source(filtered, devices, std::chrono::milliseconds(1),
-                    [] { return std::optional(fake_api()); });
+  NvmlSource source(filtered, devices, std::chrono::milliseconds(1), serve());
 
   source.driver_starts();
   drain(source);
@@ -115,8 +126,7 @@ TEST_F(NvmlSourceTest, samples_only_while_the_program_is_recorded) {
 }
 
 TEST_F(NvmlSourceTest, a_program_that_ends_at_once_is_not_held_up) {
-  NvmlSource source(window, devices, std::chrono::hours(1),
-                    [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::hours(1), serve());
   source.driver_starts();
   drain(source);
   source.program_exits();
@@ -130,8 +140,7 @@ constexpr char const* kSecondUuid = "GPU-ab000000-0000-0000-0000-000000000000";
 TEST_F(NvmlSourceTest, samples_only_devices_that_the_program_uses) {
   machine().uuids[1] = kSecondUuid;
   devices.expect();
-  NvmlSource source(window, devices, std::chrono::milliseconds(1),
-                    [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), serve());
   source.driver_starts();
   drain(source);
 
@@ -150,8 +159,7 @@ TEST_F(NvmlSourceTest, follows_a_program_that_begins_to_use_another_device) {
   devices.expect();
   devices.add_device(0, {0xcd});
   devices.add_context(0);
-  NvmlSource source(window, devices, std::chrono::milliseconds(1),
-                    [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), serve());
   source.driver_starts();
   drain_until_tracks(source, 1);
 
@@ -166,8 +174,7 @@ TEST_F(NvmlSourceTest, follows_a_program_that_begins_to_use_another_device) {
 
 TEST_F(NvmlSourceTest, tells_what_is_not_sampled_and_the_links) {
   machine().gpus[1].has_gpm = false;
-  NvmlSource source(window, devices, std::chrono::milliseconds(1),
-                    [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), serve());
   source.driver_starts();
   drain_until_tracks(source, 1);
   drain(source);
@@ -186,22 +193,23 @@ HangingDriver hanging;
 
 TEST_F(NvmlSourceTest, a_driver_that_hangs_holds_nothing_up_for_long) {
   using SteadyClock = std::chrono::steady_clock;
+  hanging.is_inside = hanging.is_released = hanging.is_left = false;
   {
-    NvmlSource source(window, devices, std::chrono::milliseconds(1), [] {
-      Api api = fake_api();
-      api.utilization = [](Device, Utilization*) {
-        hanging.is_inside = true;
-        hanging.is_inside.notify_all();
-        hanging.is_released.wait(false);
-        return Result{999};
-      };
-      api.shutdown = [] {
-        hanging.is_left = true;
-        hanging.is_left.notify_all();
-        return kSuccess;
-      };
-      return std::optional(api);
-    });
+    NvmlSource source(window, devices, std::chrono::milliseconds(1), serve([] {
+                        Api api = fake_api();
+                        api.utilization = [](Device, Utilization*) {
+                          hanging.is_inside = true;
+                          hanging.is_inside.notify_all();
+                          hanging.is_released.wait(false);
+                          return Result{999};
+                        };
+                        api.shutdown = [] {
+                          hanging.is_left = true;
+                          hanging.is_left.notify_all();
+                          return kSuccess;
+                        };
+                        return std::optional(api);
+                      }));
 
     source.driver_starts();
     drain(source);
@@ -222,6 +230,56 @@ TEST_F(NvmlSourceTest, a_driver_that_hangs_holds_nothing_up_for_long) {
   hanging.is_released = true;
   hanging.is_released.notify_all();
   hanging.is_left.wait(false);
+}
+
+TEST_F(NvmlSourceTest, says_that_nothing_reads_counters_for_it) {
+  for (std::string const& address : {std::string(), std::string("stepscope-sampling-of-nobody")}) {
+    store.info.facts.clear();
+    NvmlSource source(window, devices, std::chrono::milliseconds(1), address);
+    source.driver_starts();
+    drain(source);
+    source.finish(store, clock.latest_ns());
+    EXPECT_THAT(outcome(), HasSubstr("`stepscope record` reads them")) << address;
+  }
+}
+
+TEST_F(NvmlSourceTest, outlives_a_command_that_is_killed) {
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), serve());
+  source.driver_starts();
+  drain_until_tracks(source, 1);
+
+  service.reset();
+  drain(source);
+  source.finish(store, clock.latest_ns());
+  EXPECT_THAT(outcome(), ::testing::AnyOf(HasSubstr("was gone"), HasSubstr("GPUs")));
+}
+
+TEST_F(NvmlSourceTest, a_stranger_on_the_socket_ends_nothing) {
+  std::string const address = serve();
+  auto const stranger = SamplingSocket::connect(address).value();
+  EXPECT_TRUE(stranger.send(SamplingOutcome{"not what a program says"}));
+
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), address);
+  source.driver_starts();
+  drain_until_tracks(source, 1);
+  source.finish(store, clock.latest_ns());
+  EXPECT_THAT(outcome(), HasSubstr("2 of the machine's 2 GPUs"));
+}
+
+TEST_F(NvmlSourceTest, serves_several_programs_at_once) {
+  std::string const address = serve();
+  NvmlSource first(window, devices, std::chrono::milliseconds(1), address);
+  NvmlSource second(window, devices, std::chrono::milliseconds(1), address);
+  first.driver_starts();
+  second.driver_starts();
+
+  drain_until_tracks(first, 1);
+  TraceStore own = std::exchange(store, TraceStore());
+  drain_until_tracks(second, 1);
+  second.finish(store, clock.latest_ns());
+  first.finish(own, clock.latest_ns());
+  EXPECT_THAT(own.tracks(), ::testing::Not(SizeIs(0)));
+  EXPECT_THAT(store.tracks(), ::testing::Not(SizeIs(0)));
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+// The socket between a traced program and the command that records it: packets, in Linux's abstract
+// names (no file is left behind, no path is too long), and only between processes of one user.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "trace/base/expected.h"
+#include "tracer/nvml/sampling_messages.h"
+
+namespace stepscope::tracer::nvml {
+
+/// A descriptor that closes itself. −1 = none.
+class SamplingSocket {
+ public:
+  SamplingSocket() = default;
+  explicit SamplingSocket(int number) : number_(number) {}
+  SamplingSocket(SamplingSocket&& other) noexcept;
+  SamplingSocket& operator=(SamplingSocket&& other) noexcept;
+  ~SamplingSocket();
+
+  /// Errors: the system gives no socket, no service listens there, or one of another user does.
+  static base::Expected<SamplingSocket> connect(std::string const& address);
+  /// Listens; `address` is the name that connect() takes. Errors: the system refuses.
+  static base::Expected<SamplingSocket> listen(std::string const& address);
+  /// Waits for the next program of this user; an empty socket once the listener was shut down.
+  [[nodiscard]] SamplingSocket accept() const;
+
+  enum class Arrival : uint8_t { kPacket, kNothing, kClosed };
+  /// Whether there is something to read, `timeout` later at most.
+  [[nodiscard]] Arrival wait(std::chrono::milliseconds timeout) const;
+  /// The next packet; nothing for one that cannot be read. Only when there is one.
+  [[nodiscard]] std::optional<SamplingMessage> receive() const;
+  /// Never waits: what the other end does not take is left out. False when it is gone.
+  [[nodiscard]] bool send(SamplingMessage const& message) const;
+  /// Wakes the thread that waits at it. Any thread.
+  void shut_down() const;
+
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int number_ = -1;
+};
+
+}  // namespace stepscope::tracer::nvml
