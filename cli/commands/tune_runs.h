@@ -46,8 +46,8 @@ class TuneRuns {
   base::Expected<TuneRunEnd> run_interleaved(tune::Study const& study, Side const& base,
                                              Side const& candidate);
   base::Expected<TuneRunEnd> run_alone(tune::Study const& study, Side const& side);
-  base::Expected<TuneRunEnd> watched(std::vector<std::string> const& words, std::string const& log,
-                                     tune::Study const& study);
+  base::Expected<TuneRunEnd> watched(std::vector<std::string> const& words,
+                                     std::vector<Side> const& sides, tune::Study const& study);
   [[nodiscard]] std::string broken_requirement(tune::Study const& study,
                                                std::string const& candidate_run) const;
 

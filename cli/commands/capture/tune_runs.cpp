@@ -78,15 +78,29 @@ std::string last_line_of(std::string const& log) {
   return base::printable(base::valid_utf8(last, kMostShownBytes));
 }
 
-std::string failure_text(ProcessEnd const& end, std::string const& log, double timeout) {
+std::string last_words(std::string const& log) {
   std::string const last = last_line_of(log);
-  std::string const printed = last.empty() ? std::string("it printed nothing")
-                                           : fmt::format("its last words are \"{}\"", last);
-  if (end.is_timed_out)
-    return fmt::format("it was ended after {:.0f} s (--timeout); {}, see {}", timeout, printed,
-                       base::printable(log));
-  return fmt::format("it ended with exit code {}; {}, see {}", end.exit_code, printed,
-                     base::printable(log));
+  std::string const shown = base::printable(log);
+  return last.empty() ? fmt::format("it printed nothing ({})", shown)
+                      : fmt::format("its last words are \"{}\" ({})", last, shown);
+}
+
+/// Empty: it went well. `logs`: of the programs.
+std::string failure_text(ProcessEnd const& end, double timeout,
+                         std::vector<std::string> const& logs, std::string const& recorder_log) {
+  if (end.exit_code == 0 && !end.is_timed_out) return {};
+  std::string text = end.is_timed_out
+                         ? fmt::format("it was ended after {:.0f} s (--timeout)", timeout)
+                         : fmt::format("it ended with exit code {}", end.exit_code);
+  bool is_silent = true;
+  for (std::string const& log : logs) {
+    text += "; " + last_words(log);
+    is_silent = is_silent && last_line_of(log).empty();
+  }
+
+  // What could not be started has said nothing: the recorder says why.
+  std::string const recorder = is_silent ? last_line_of(recorder_log) : std::string();
+  return recorder.empty() ? text : text + "; " + recorder;
 }
 
 }  // namespace
@@ -113,16 +127,21 @@ double TuneRuns::timeout_s(tune::Study const& study) const {
 }
 
 base::Expected<TuneRunEnd> TuneRuns::watched(std::vector<std::string> const& words,
-                                             std::string const& log, tune::Study const& study) {
+                                             std::vector<Side> const& sides,
+                                             tune::Study const& study) {
+  std::vector<std::string> logs;
+  for (Side const& side : sides) logs.push_back(folder_.log_path(side.run));
+
   double const timeout = timeout_s(study);
-  auto const end = watch_.run(words, log, timeout);
+  std::string const recorder_log = sides.back().run + ".record.log";
+  auto const end = watch_.run(words, recorder_log, timeout);
   if (!end) return base::fail_with(end);
 
   TuneRunEnd result;
   result.is_interrupted = end->is_interrupted;
   result.is_timed_out = end->is_timed_out;
   result.seconds = end->seconds;
-  if (end->exit_code != 0 || end->is_timed_out) result.failure = failure_text(*end, log, timeout);
+  result.failure = failure_text(*end, timeout, logs, recorder_log);
   return result;
 }
 
@@ -131,11 +150,7 @@ base::Expected<TuneRunEnd> TuneRuns::run_alone(tune::Study const& study, Side co
       program_folder() + "/stepscope", "record", "--force", "-o", side.run, "--"};
   auto const own = program(side);
   words.insert(words.end(), own.begin(), own.end());
-  auto end = watched(words, side.run + ".record.log", study);
-  if (end && !end->failure.empty() && !last_line_of(folder_.log_path(side.run)).empty())
-    end->failure +=
-        fmt::format("; the program said \"{}\"", last_line_of(folder_.log_path(side.run)));
-  return end;
+  return watched(words, {side}, study);
 }
 
 base::Expected<TuneRunEnd> TuneRuns::run_interleaved(tune::Study const& study, Side const& base,
@@ -155,12 +170,7 @@ base::Expected<TuneRunEnd> TuneRuns::run_interleaved(tune::Study const& study, S
   words.emplace_back(":");
   words.insert(words.end(), second.begin(), second.end());
 
-  auto end = watched(words, candidate.run + ".record.log", study);
-  if (end && !end->failure.empty())
-    for (Side const* const side : {&base, &candidate})
-      end->failure += fmt::format("; {}: \"{}\"", base::printable(folder_.log_path(side->run)),
-                                  last_line_of(folder_.log_path(side->run)));
-  return end;
+  return watched(words, {base, candidate}, study);
 }
 
 base::Expected<TuneRunEnd> TuneRuns::run_pair(tune::Study const& study,

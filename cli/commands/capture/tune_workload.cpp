@@ -1,10 +1,10 @@
-// A bundled workload as a space: its knobs are those of workloads/training/tuning_knobs.cpp.
+// A bundled workload as a space: its knobs are those of workloads/tuning/knobs.cpp.
 #include <algorithm>
 
 #include "cli/command.h"
 #include "cli/commands/tune_plan.h"
 #include "trace/base/format.h"
-#include "workloads/training/tuning_knobs.h"
+#include "workloads/tuning/knobs.h"
 #include "workloads/workload.h"
 
 namespace stepscope::cli {

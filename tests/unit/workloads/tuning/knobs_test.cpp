@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "workloads/options.h"
-#include "workloads/training/tuning_knobs.h"
+#include "workloads/tuning/knobs.h"
 
 namespace stepscope::workloads {
 namespace {

@@ -1,4 +1,4 @@
-#include "workloads/training/tuning_knobs.h"
+#include "workloads/tuning/knobs.h"
 
 #include <array>
 
