@@ -10,6 +10,8 @@ namespace {
 
 /// The smaller part of a line that is divided by the golden section.
 constexpr double kGoldenShare = 0.381966;
+/// Settings that are looked at: what many knobs and restrictions multiply to has an end.
+constexpr size_t kMostTriedSettings = 50'000;
 
 double golden_point(KnobRange const& range, double from, double to) {
   if (range.is_log) return from * std::pow(to / from, kGoldenShare);
@@ -87,8 +89,9 @@ class CandidateList {
  public:
   CandidateList(Space const& space, Settings const& best) : space_(space), best_(best) {}
 
-  /// Whether the settings are allowed.
+  /// Whether the settings are allowed, or no more of them are looked at.
   bool add(Settings const& settings) {
+    if (++tried_ > kMostTriedSettings) return true;
     if (!is_allowed(space_, settings) || !samples_of(space_, settings)) return false;
     if (list_.size() >= kMostCandidates || !known_.insert(settings).second) return true;
     Candidate candidate;
@@ -105,6 +108,7 @@ class CandidateList {
   Settings const& best_;
   std::vector<Candidate> list_;
   std::set<Settings> known_;
+  size_t tried_ = 0;
 };
 
 }  // namespace

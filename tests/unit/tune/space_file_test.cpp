@@ -20,7 +20,7 @@ std::string space_error(std::string const& text) {
   auto const space = parse_space(text, "space.toml");
   return space ? "read" : space.error().message;
 }
-std::string knob(std::string const& lines) { return "[knob.workers]\n" + lines + "\n"; }
+std::string knob_text(std::string const& lines) { return "[knob.workers]\n" + lines + "\n"; }
 
 constexpr char const* kWhole = R"toml(
 [objective]
@@ -101,24 +101,25 @@ TEST(SpaceFile, HasConditionsAndABudget) {
 }
 
 TEST(SpaceFile, AKnobNeedsADefaultAmongItsValues) {
-  EXPECT_THAT(space_error(knob("values = [0, 2]")),
+  EXPECT_THAT(space_error(knob_text("values = [0, 2]")),
               AllOf(HasSubstr("space.toml:1:"), HasSubstr("workers has no default")));
-  EXPECT_THAT(space_error(knob("values = [0, 2]\ndefault = 1")),
+  EXPECT_THAT(space_error(knob_text("values = [0, 2]\ndefault = 1")),
               AllOf(HasSubstr("space.toml:3:"), HasSubstr("none of its values")));
-  EXPECT_THAT(space_error(knob("range = [1, 8]\ndefault = 9")), HasSubstr("outside of its range"));
-  EXPECT_THAT(space_error(knob("values = []\ndefault = 1")), HasSubstr("has no values"));
-  EXPECT_THAT(space_error(knob("default = 1")), HasSubstr("values or a range"));
-  EXPECT_THAT(space_error(knob("values = [1, 1]\ndefault = 1")), HasSubstr("twice"));
+  EXPECT_THAT(space_error(knob_text("range = [1, 8]\ndefault = 9")),
+              HasSubstr("outside of its range"));
+  EXPECT_THAT(space_error(knob_text("values = []\ndefault = 1")), HasSubstr("has no values"));
+  EXPECT_THAT(space_error(knob_text("default = 1")), HasSubstr("values or a range"));
+  EXPECT_THAT(space_error(knob_text("values = [1, 1]\ndefault = 1")), HasSubstr("twice"));
 }
 
 TEST(SpaceFile, UnknownMeaningsAreReportedWithTheKnownOnes) {
-  EXPECT_THAT(space_error(knob("values = [0, 2]\ndefault = 0\nmeans = \"workers\"")),
+  EXPECT_THAT(space_error(knob_text("values = [0, 2]\ndefault = 0\nmeans = \"workers\"")),
               AllOf(HasSubstr("space.toml:4:"), HasSubstr("\"workers\" is not known"),
                     HasSubstr("loader-workers, prefetch")));
 }
 
 TEST(SpaceFile, RestrictionsNameKnobsAndAllowTheDefault) {
-  std::string const two = knob("values = [0, 2]\ndefault = 0") + "[[restrict]]\nexpr = ";
+  std::string const two = knob_text("values = [0, 2]\ndefault = 0") + "[[restrict]]\nexpr = ";
   EXPECT_THAT(space_error(two + "\"workers > 0\""), HasSubstr("excludes the default"));
   EXPECT_THAT(space_error(two + "\"threads == 0\""), HasSubstr("threads is no knob"));
   EXPECT_THAT(space_error(two + "\"workers >\""),
@@ -127,26 +128,29 @@ TEST(SpaceFile, RestrictionsNameKnobsAndAllowTheDefault) {
 }
 
 TEST(SpaceFile, RangesAreTwoNumbers) {
-  EXPECT_THAT(space_error(knob("range = [8, 1]\ndefault = 1")), HasSubstr("[LOW, HIGH]"));
-  EXPECT_THAT(space_error(knob("range = [1]\ndefault = 1")), HasSubstr("[LOW, HIGH]"));
-  EXPECT_THAT(space_error(knob("range = 3\ndefault = 1")), HasSubstr("[LOW, HIGH]"));
-  EXPECT_THAT(space_error(knob("range = [0, 8]\nlog = true\ndefault = 1")),
+  EXPECT_THAT(space_error(knob_text("range = [8, 1]\ndefault = 1")), HasSubstr("[LOW, HIGH]"));
+  EXPECT_THAT(space_error(knob_text("range = [1]\ndefault = 1")), HasSubstr("[LOW, HIGH]"));
+  EXPECT_THAT(space_error(knob_text("range = 3\ndefault = 1")), HasSubstr("[LOW, HIGH]"));
+  EXPECT_THAT(space_error(knob_text("range = [0, 8]\nlog = true\ndefault = 1")),
               HasSubstr("begins above 0"));
 }
 
 TEST(SpaceFile, UnknownKeysAndWrongTypesAreRefused) {
   EXPECT_THAT(space_error("[knobs.a]\nvalues = [1]\n"), HasSubstr("knobs is not known"));
-  EXPECT_THAT(space_error(knob("value = [1]")), HasSubstr("value is not known in [knob.workers]"));
-  EXPECT_THAT(space_error(knob("values = [[1]]\ndefault = 1")), HasSubstr("no number, text"));
-  EXPECT_THAT(space_error(knob("values = [1]\ndefault = 1\nenv = 1")), HasSubstr("true or false"));
+  EXPECT_THAT(space_error(knob_text("value = [1]")),
+              HasSubstr("value is not known in [knob.workers]"));
+  EXPECT_THAT(space_error(knob_text("values = [[1]]\ndefault = 1")), HasSubstr("no number, text"));
+  EXPECT_THAT(space_error(knob_text("values = [1]\ndefault = 1\nenv = 1")),
+              HasSubstr("true or false"));
+
   EXPECT_THAT(space_error("knob = 3"), HasSubstr("write [knob.NAME]"));
   EXPECT_THAT(space_error("x = [=\n"), HasSubstr("space.toml:1:"));
   EXPECT_THAT(space_error(""), HasSubstr("no knob"));
-  EXPECT_THAT(space_error(knob("values = [\"\xC3\xA9\"]\ndefault = 1")), HasSubstr("ASCII"));
+  EXPECT_THAT(space_error(knob_text("values = [\"\xC3\xA9\"]\ndefault = 1")), HasSubstr("ASCII"));
 }
 
 TEST(SpaceFile, ObjectivesAndBudgetsAreChecked) {
-  std::string const good = knob("values = [1, 2]\ndefault = 1");
+  std::string const good = knob_text("values = [1, 2]\ndefault = 1");
   EXPECT_THAT(space_error(good + "[objective]\nminimize = \"loss\""), HasSubstr("\"step\""));
   EXPECT_THAT(space_error(good + "[objective]\nmaximize = \"samples_per_second\""),
               HasSubstr("go together"));

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 Space two_knobs() { return testing_machine::space_of({{"0", "4"}, {"off", "on"}}); }
 
-Trial candidate(size_t number) {
+Trial candidate_trial(size_t number) {
   Trial trial;
   trial.number = number;
   trial.kind = TrialKind::kCandidate;
@@ -43,35 +43,37 @@ std::string log_error(std::string const& text, std::string const& fingerprint = 
 }
 
 TEST(TrialLog, WhatIsWrittenIsRead) {
-  auto const log = parse_trial_log(log_of({candidate(0)}), "trials.jsonl", two_knobs(), "0123");
+  auto const log =
+      parse_trial_log(log_of({candidate_trial(0)}), "trials.jsonl", two_knobs(), "0123");
   ASSERT_TRUE(log) << log.error().message;
   ASSERT_EQ(log->trials.size(), 1U);
   Trial const& trial = log->trials[0];
   EXPECT_EQ(trial.kind, TrialKind::kCandidate);
-  EXPECT_EQ(trial.settings, candidate(0).settings);
-  EXPECT_EQ(trial.runs, candidate(0).runs);
+  EXPECT_EQ(trial.settings, candidate_trial(0).settings);
+  EXPECT_EQ(trial.runs, candidate_trial(0).runs);
 
   ASSERT_EQ(trial.pairs.size(), 1U);
   EXPECT_EQ(trial.pairs[0].candidate_all, 1.1e6);
   EXPECT_EQ(trial.predicted->high, 0.6);
   EXPECT_EQ(trial.measured->saving, 0.5);
   EXPECT_TRUE(std::isinf(trial.measured->high));
-  EXPECT_EQ(trial.reason, candidate(0).reason);
+  EXPECT_EQ(trial.reason, candidate_trial(0).reason);
   EXPECT_FALSE(log->is_cut);
 }
 
 TEST(TrialLog, TheLastLineOfATrialCounts) {
-  Trial later = candidate(0);
+  Trial later = candidate_trial(0);
   later.verdict = TrialVerdict::kAccepted;
-  auto const log = parse_trial_log(log_of({candidate(0), candidate(1), later}), "trials.jsonl",
-                                   two_knobs(), "0123");
+  auto const log = parse_trial_log(log_of({candidate_trial(0), candidate_trial(1), later}),
+                                   "trials.jsonl", two_knobs(), "0123");
   ASSERT_TRUE(log);
   ASSERT_EQ(log->trials.size(), 2U);
   EXPECT_EQ(log->trials[0].verdict, TrialVerdict::kAccepted);
 }
 
 TEST(TrialLog, ACutLastLineIsLeftOutWhereverItIsCut) {
-  std::string const whole = log_of({candidate(0)}), both = log_of({candidate(0), candidate(1)});
+  std::string const whole = log_of({candidate_trial(0)}),
+                    both = log_of({candidate_trial(0), candidate_trial(1)});
   for (size_t size = whole.size() + 1; size < both.size(); ++size) {
     auto const log = parse_trial_log(both.substr(0, size), "trials.jsonl", two_knobs(), "0123");
     ASSERT_TRUE(log) << size;
@@ -88,17 +90,17 @@ TEST(TrialLog, ACutLastLineIsLeftOutWhereverItIsCut) {
 }
 
 TEST(TrialLog, AnotherSearchIsRefused) {
-  EXPECT_THAT(log_error(log_of({candidate(0)}), "9999"), HasSubstr("another search"));
+  EXPECT_THAT(log_error(log_of({candidate_trial(0)}), "9999"), HasSubstr("another search"));
   EXPECT_THAT(log_error("{}\n"), HasSubstr("trials.jsonl"));
   EXPECT_THAT(log_error("step,ms\n1,2\n"), HasSubstr("no JSON"));
   EXPECT_NE(fingerprint_of("a"), fingerprint_of("b"));
 }
 
 TEST(TrialLog, BadLinesAreReportedWithTheirNumber) {
-  std::string const good = log_of({candidate(0)});
+  std::string const good = log_of({candidate_trial(0)});
   EXPECT_THAT(log_error(good + "{\"trial\":\n"), HasSubstr("trials.jsonl:3: no JSON"));
   EXPECT_THAT(log_error(good + "{\"trial\":-1}\n"), HasSubstr("trials.jsonl:3: trial"));
-  EXPECT_THAT(log_error(log_of({candidate(1)})), HasSubstr("trial 0 is missing"));
+  EXPECT_THAT(log_error(log_of({candidate_trial(1)})), HasSubstr("trial 0 is missing"));
 
   std::string odd = good;
   odd.replace(odd.find("\"candidate\""), 11, "\"dream\"");
