@@ -19,6 +19,7 @@ std::span<Command const> commands();
   X(report, "write the HTML report of a run or of a scaling series") \
   X(compare, "show what changed between runs, whether it is significant, and why") \
   X(whatif, "predict what a change would give, by replaying the run") \
+  X(tune, "find faster settings of a training: predict, measure in turn, confirm") \
   X(check, "CI gate: compare a run with its baseline and its budgets") \
   X(view, "open a run in the desktop viewer") \
   X(info, "list the contents of a run") \

@@ -7,15 +7,7 @@
 #include <optional>
 #include <sstream>
 
-// Errors as values: no exception crosses a library. The assertions of toml++ are off: version 3.3
-// asserts what the input "[=" breaks, and reports the error in the next line. With NDEBUG the
-// compiler would assume that they hold.
-#undef NDEBUG
-#define TOML_ASSERT(condition) static_assert(true)
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
-
+#include "gate/toml.h"
 #include "trace/base/format.h"
 
 namespace stepscope::gate {
@@ -187,29 +179,6 @@ std::string known_workloads(BudgetReader const& reader) {
   return text.empty() ? "none" : text;
 }
 
-/// toml++ 3.3 asks of signs whether they are blanks, and outside of ASCII has no defined answer for
-/// many (U+00A1 to U+0499 among them). No key or limit needs one; in comments and names they become
-/// a sign for which it has. Columns stay; what is no UTF-8 stays too, and is refused with its
-/// place.
-std::string with_known_signs(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF", kKnownSign = "\xEF\xBF\xBD";
-  std::string result;
-  result.reserve(text.size());
-
-  if (text.starts_with(kByteOrderMark)) {
-    result += kByteOrderMark;
-    text.remove_prefix(kByteOrderMark.size());
-  }
-
-  while (!text.empty()) {
-    size_t const length = std::max<size_t>(base::utf8_length(text), 1);
-    result += length > 1 ? kKnownSign : text.substr(0, 1);
-    text.remove_prefix(length);
-  }
-
-  return result;
-}
-
 }  // namespace
 
 base::Expected<std::vector<Budget>> parse_budgets(std::string_view text, std::string const& path,
@@ -218,15 +187,11 @@ base::Expected<std::vector<Budget>> parse_budgets(std::string_view text, std::st
     return base::fail("{}: {} are more than a budget file has", path,
                       base::format_bytes(text.size()));
 
-  toml::parse_result const document = toml::parse(with_known_signs(text));
-  if (!document) {
-    auto const& where = document.error().source().begin;
-    return base::fail("{}:{}:{}: {}", path, where.line, where.column,
-                      base::printable(document.error().description()));
-  }
+  auto const document = parse_toml(text, path);
+  if (!document) return base::fail_with(document);
 
   BudgetReader reader(path);
-  reader.read(document.table());
+  reader.read(*document);
   if (reader.error()) return tl::unexpected<Error>(*reader.error());
 
   auto const own = reader.workloads.find(std::string(workload));

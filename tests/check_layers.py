@@ -35,11 +35,12 @@ LAYERS = {
     "reports": ["analyzer", "trace/model", "trace/base"],
     "query": ["trace", "analyzer", "reports"],
     "gate": ["analyzer", "trace/model", "trace/base"],
+    "tune": ["gate", "analyzer", "trace/base"],
     # Words are the reports' (reports/wording): the viewer shows the same ones.
     "viewer": ["analyzer", "run_loading", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
     "doctor": ["trace/base", "tracer"],
     "selftest": ["doctor", "trace", "tracer", "workloads", "analyzer"],
-    "cli": ["trace", "tracer", "doctor", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "gate"],
+    "cli": ["trace", "tracer", "doctor", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "gate", "tune"],
 }
 # Folders outside the layers that may include everything.
 FREE = ["tests", "bench", "examples"]

@@ -23,6 +23,7 @@ Action add_profile(CLI::App& app) { return explain(app); }
 Action add_run(CLI::App& app) { return explain(app); }
 Action add_record(CLI::App& app) { return explain(app); }
 Action add_selftest(CLI::App& app) { return explain(app); }
+Action add_tune(CLI::App& app) { return explain(app); }
 int examine_machine(bool /*as_json*/) { return explain(); }
 
 }  // namespace stepscope::cli

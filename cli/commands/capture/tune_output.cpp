@@ -1,0 +1,139 @@
+#include "cli/commands/tune_output.h"
+
+#include <cmath>
+
+#include "trace/base/format.h"
+#include "trace/base/shell_word.h"
+#include "tune/command_line.h"
+
+namespace stepscope::cli {
+namespace {
+
+using tune::Study;
+using tune::StudyAnswer;
+using tune::StudyOutcome;
+using tune::Trial;
+using tune::TrialKind;
+using tune::TrialVerdict;
+
+std::string percent_text(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+/// Seconds as people read them.
+std::string time_text(double seconds) {
+  return base::format_duration(static_cast<int64_t>(std::min(seconds, 1e8) * 1e9));
+}
+
+std::string noise_text(Study const& study) {
+  auto const noise = study.noise();
+  if (!noise) return "";
+  size_t const needed = tune::needed_pairs(*noise, study.options().rule);
+  std::string const pairs = needed == 0
+                                ? fmt::format("more than {}", study.options().rule.most_pairs)
+                                : fmt::format("{}", needed);
+  return fmt::format("equal runs differ by {}: a saving of {} takes {} pairs",
+                     percent_text(noise->sigma), percent_text(2 * study.options().rule.min_effect),
+                     pairs);
+}
+
+std::string count_text(StudyAnswer const& answer) {
+  std::string text = fmt::format("{} settings measured, {} dropped by prediction", answer.measured,
+                                 answer.dropped);
+  if (answer.untried > 0)
+    text += fmt::format(", {} not tried for lack of time (--time)", answer.untried);
+  return text;
+}
+
+std::string headline(StudyAnswer const& answer, Study const& study) {
+  tune::Space const& space = study.space();
+  std::string const least = percent_text(study.options().rule.min_effect);
+  std::string const best = tune::changed_text(space, answer.best, tune::default_settings(space));
+  std::string const saving = answer.saving ? saving_text(*answer.saving) : std::string("nothing");
+
+  switch (answer.outcome) {
+    case StudyOutcome::kBetter:
+      return fmt::format("Better: {} saves {} of the step.", best, saving);
+    case StudyOutcome::kNothingBetter:
+      return fmt::format("None of {} settings is shown to save {}: the default stays.",
+                         answer.measured + answer.dropped + answer.untried, least);
+    case StudyOutcome::kNotConfirmed:
+      return fmt::format("Not confirmed: {} saves {} in new pairs. {}.", best, saving,
+                         answer.reason);
+    case StudyOutcome::kTooNoisy:
+      return fmt::format("Too noisy: {}.", answer.reason);
+    case StudyOutcome::kFailed:
+      return fmt::format("The default settings do not run: {}.", answer.reason);
+    case StudyOutcome::kOpen:
+      break;
+  }
+  return fmt::format("Not over: so far {} is the best.", best);
+}
+
+}  // namespace
+
+std::string saving_text(tune::Saving const& saving) {
+  if (!std::isfinite(saving.low) || !std::isfinite(saving.high)) return percent_text(saving.saving);
+  return fmt::format("{} ({:.1f} to {:.1f} %)", percent_text(saving.saving), saving.low * 100,
+                     saving.high * 100);
+}
+
+std::string trial_text(tune::Space const& space, Trial const& trial) {
+  if (trial.kind == TrialKind::kNoise || trial.kind == TrialKind::kRecording) {
+    std::string const what =
+        trial.kind == TrialKind::kNoise ? "noise of the default settings" : "recording";
+    return fmt::format("{:4}  {}: {}{}{}", trial.number, what, to_string(trial.verdict),
+                       trial.reason.empty() ? "" : ", ", base::printable(trial.reason));
+  }
+
+  std::string text =
+      fmt::format("{:4}  {}: {}", trial.number,
+                  tune::changed_text(space, trial.settings, trial.base), to_string(trial.verdict));
+  if (trial.measured)
+    text += fmt::format(", saves {} in {} pairs", saving_text(*trial.measured), trial.pairs.size());
+  if (trial.predicted && trial.verdict != TrialVerdict::kDropped)
+    text += fmt::format(", predicted {}", percent_text(trial.predicted->saving));
+  if (!trial.reason.empty()) text += fmt::format(" ({})", base::printable(trial.reason));
+  return text;
+}
+
+std::string progress_text(Study const& study, tune::Action const& action) {
+  tune::Space const& space = study.space();
+  std::string const left = time_text(study.left_s());
+  Trial const& trial = study.trials()[action.trial];
+  if (action.kind == tune::ActionKind::kRecord)
+    return fmt::format("recording {}, {} left",
+                       tune::changed_text(space, action.settings, tune::default_settings(space)),
+                       left);
+  if (trial.kind == TrialKind::kNoise)
+    return fmt::format("pair {} of {} of the default settings with themselves, {} left",
+                       action.pair + 1, tune::kNoisePairs, left);
+
+  std::string text = fmt::format("pair {} of {}", action.pair + 1,
+                                 tune::changed_text(space, action.settings, action.base));
+  if (trial.kind == TrialKind::kConfirmation) text += " against the default settings";
+  if (trial.measured) text += fmt::format(", so far {}", saving_text(*trial.measured));
+  return text + fmt::format(", {} left", left);
+}
+
+std::string answer_text(TuneFolder const& folder, Study const& study) {
+  StudyAnswer const answer = study.answer();
+  tune::Space const& space = study.space();
+  std::string text = headline(answer, study) + "\n\n";
+  if (!study.trials().empty()) text += noise_text(study) + "\n" + count_text(answer) + "\n";
+
+  for (Trial const& trial : study.trials()) {
+    bool const is_part =
+        trial.kind == TrialKind::kCandidate &&
+        (trial.verdict == TrialVerdict::kAccepted || trial.verdict == TrialVerdict::kProposed);
+    if (is_part) text += trial_text(space, trial) + "\n";
+  }
+
+  if (answer.best != tune::default_settings(space)) {
+    tune::CommandLine const command = tune::command_for(space, folder.plan().words, answer.best);
+    text += fmt::format("\nCommand   {}\nSettings  {}\n", tune::shell_text(command),
+                        base::printable(folder.path() + "/best.toml"));
+  }
+  text += fmt::format("Trials    {}\n", base::printable(folder.path() + "/trials.jsonl"));
+  return text;
+}
+
+}  // namespace stepscope::cli

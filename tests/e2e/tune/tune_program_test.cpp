@@ -1,0 +1,140 @@
+// `stepscope tune` as a user runs it: wrong use, programs that fail, searches that go on, and a
+// training whose known faults are found.
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/main_job/program.h"
+
+namespace stepscope::e2e {
+namespace {
+
+using nlohmann::json;
+
+class Tune : public Program {
+ protected:
+  void write(std::string const& name, std::string const& text) const {
+    std::ofstream(path(name)) << text;
+  }
+  [[nodiscard]] std::string read(std::string const& name) const {
+    std::ifstream file(path(name));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void expect_output(std::string const& arguments, int code, std::string const& what) const {
+    Outcome const outcome = stepscope("tune " + arguments);
+    EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find(what), std::string::npos) << arguments << "\n" << outcome.output;
+  }
+  /// The last line of each trial, in order.
+  [[nodiscard]] std::vector<json> trials(std::string const& folder) const {
+    std::vector<json> found;
+    std::ifstream file(path(folder + "/trials.jsonl"));
+    for (std::string line; std::getline(file, line);) {
+      json const trial = json::parse(line, nullptr, false);
+      if (!trial.contains("trial")) continue;
+
+      size_t const number = trial["trial"];
+      found.resize(std::max(found.size(), number + 1));
+      found[number] = trial;
+    }
+    return found;
+  }
+};
+
+constexpr char const* kOneKnob = "[knob.n]\nvalues = [1, 2]\ndefault = 1\n";
+
+TEST_F(Tune, RefusesWrongUse) {
+  write("space.toml", kOneKnob);
+  write("bad.toml", "[knob.n]\nvalues = [1, 2]\ndefault = 3\n");
+  expect_output("", 2, "name a workload");
+  expect_output("nothing", 2, "neither a workload nor a search");
+  expect_output("allreduce", 2, "has nothing to tune");
+  expect_output("--space absent.toml -- true", 2, "absent.toml");
+
+  expect_output("--space space.toml", 2, "after --");
+  expect_output("--space space.toml -- true", 2, "does not have {n}");
+  expect_output("--space bad.toml -- true {n}", 2, "bad.toml:3:");
+  expect_output("cifar10 --time soon", 2, "--time");
+  expect_output("nowhere --resume", 2, "holds no search");
+  expect_output("ask nowhere", 2, "holds no search");
+}
+
+TEST_F(Tune, ADefaultThatFailsEndsTheSearchAndIsATrial) {
+  write("space.toml", kOneKnob);
+  expect_output("--space space.toml -o fails -- sh -c 'echo out of luck; exit 7' {n}", 2,
+                "exit code 7");
+  ASSERT_EQ(trials("fails").size(), 1U);
+  EXPECT_EQ(trials("fails")[0]["verdict"], "failed");
+  expect_output("--space space.toml -o silent -- true {n}", 2, "do not run");
+  expect_output("--space space.toml -o hangs --timeout 1s -- sleep {n}00", 2, "--timeout");
+  EXPECT_NE(trials("hangs")[0]["reason"].get<std::string>().find("printed nothing"),
+            std::string::npos);
+}
+
+TEST_F(Tune, AFolderHoldsOneSearch) {
+  write("space.toml", kOneKnob);
+  std::string const search = "--space space.toml -o tuned --prepare -- true {n}";
+  ASSERT_EQ(stepscope("tune " + search).code, 0);
+  expect_output(search, 2, "holds a search already");
+  expect_output("tuned", 0, "Not over");
+
+  ASSERT_EQ(shell("echo '{\"kind\":\"stepscope tuning trials\",\"schema\":1,\"space\":\"0\"}' > "
+                  "tuned/trials.jsonl")
+                .code,
+            0);
+  expect_output("tuned --resume", 2, "another search");
+}
+
+TEST_F(Tune, AskAndTellLeaveTheRunsToTheCaller) {
+  write("space.toml", kOneKnob);
+  ASSERT_EQ(stepscope("tune --space space.toml -o tuned --prepare -- train {n}").code, 0);
+  ASSERT_EQ(stepscope("synth --ranks 1 --steps 40 -o run").code, 0);
+
+  Outcome const asked = stepscope("tune ask tuned --json");
+  ASSERT_EQ(asked.code, 0) << asked.output;
+  json const action = json::parse(asked.output);
+  EXPECT_EQ(action["trial"], 0);
+  EXPECT_EQ(action["candidate"]["command"], "train 1");
+
+  expect_output("tell tuned 1 run run", 2, "is not what was asked for");
+  expect_output("tell tuned 0 run", 2, "a pair has two runs");
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(stepscope("tune tell tuned 0 run run").code, 0);
+  expect_output("ask tuned", 0, "train 2");
+  EXPECT_EQ(trials("tuned")[0]["verdict"], "done");
+}
+
+TEST_F(Tune, ACutLineIsReportedAndMeasuredAgain) {
+  write("space.toml", kOneKnob);
+  ASSERT_EQ(stepscope("tune --space space.toml -o tuned --prepare -- train {n}").code, 0);
+  ASSERT_EQ(stepscope("synth --ranks 1 --steps 40 -o run").code, 0);
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(stepscope("tune tell tuned 0 run run").code, 0);
+
+  std::string const whole = read("tuned/trials.jsonl");
+  write("tuned/trials.jsonl", whole.substr(0, whole.size() - 5));
+  expect_output("tuned", 0, "the last line is cut");
+  ASSERT_EQ(stepscope("tune tell tuned 0 run run").code, 0);
+  EXPECT_EQ(trials("tuned")[0]["costs_ns"].size(), 8U);
+}
+
+/// The faults of the default are large, so that a busy machine does not hide them.
+TEST_F(Tune, CuresATrainingThatWaitsForItsInput) {
+  Outcome const outcome = stepscope(
+      "tune cifar10 --device host:2 --batch 4 --steps 80 --log-every 0 --no-overlap "
+      "--input-delay-ms 40 --min-effect 5 --time 5m --pairs 24 -o tuned");
+  if (outcome.code == 3) GTEST_SKIP() << "the machine is too noisy: " << outcome.output;
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_NE(read("tuned/best.toml").find("input-delay-ms = \"0\""), std::string::npos);
+  EXPECT_NE(outcome.output.find("Better: "), std::string::npos) << outcome.output;
+
+  for (json const& trial : trials("tuned")) {
+    if (trial["verdict"] == "accepted") {
+      EXPECT_GT(trial["low"].get<double>(), 0.05);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepscope::e2e

@@ -1,0 +1,140 @@
+// What to do next in a search: a state machine that is asked for an action, gets its result, and
+// decides. It runs no programs and knows no clock, so a simulation drives it as well as
+// `stepscope tune` does. All that it knows is in its trials: made of those of a file, it goes on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tune/candidates.h"
+#include "tune/decision.h"
+#include "tune/space.h"
+#include "tune/trial.h"
+
+namespace stepscope::tune {
+
+struct StudyOptions {
+  DecisionRule rule;
+  double time_s = 600;  ///< budget
+  bool allows_numerics = false;
+};
+
+enum class ActionKind : uint8_t {
+  kPair,     ///< run `base` and `settings` in turn: add_pair()
+  kRecord,   ///< run `settings` alone: add_recording()
+  kPredict,  ///< replay `run` for each of candidates(): add_predictions()
+  kDone
+};
+struct Action {
+  ActionKind kind = ActionKind::kDone;
+  size_t trial = 0;
+  Settings base, settings;
+  size_t pair = 0;  ///< of the trial, from 0
+  std::string run;  ///< of kPredict
+};
+
+struct PairResult {
+  std::string base_run, candidate_run;
+  PairCosts costs;
+  double seconds = 0;
+  bool is_interleaved = true;
+  std::string broken_requirement;  ///< empty: all hold
+};
+
+/// What a replay says of one candidate.
+struct Prediction {
+  std::optional<Saving> saving;  ///< none: no number
+  std::string change;            ///< that was replayed
+};
+
+enum class StudyOutcome : uint8_t {
+  kOpen,
+  kBetter,         ///< confirmed
+  kNothingBetter,  ///< the default stays
+  kNotConfirmed,   ///< a gain was found, and new pairs did not show it
+  kTooNoisy,       ///< for this budget
+  kFailed          ///< the default settings do not run
+};
+struct StudyAnswer {
+  StudyOutcome outcome = StudyOutcome::kOpen;
+  Settings best;                                  ///< taken so far
+  std::optional<Saving> saving;                   ///< of the confirmation: the answer
+  size_t dropped = 0, measured = 0, untried = 0;  ///< settings
+  std::string reason;
+};
+
+class Study {
+ public:
+  /// `earlier`: trials of the same space, numbered from 0.
+  Study(Space space, StudyOptions options, std::vector<Trial> earlier = {});
+
+  /// The same again until its result is added.
+  Action next();
+
+  void add_pair(PairResult const& result);
+  void add_recording(std::string const& run, double seconds);
+  /// The pair or recording that was asked for failed.
+  void add_failure(std::string const& reason, double seconds);
+  /// One for each of candidates().
+  void add_predictions(std::vector<Prediction> const& predictions);
+
+  [[nodiscard]] std::vector<Candidate> const& candidates() const { return candidates_; }
+  [[nodiscard]] std::vector<Trial> const& trials() const { return trials_; }
+  /// Trials that have changed since the last call, as they are to be written.
+  std::vector<Trial> take_changed();
+
+  [[nodiscard]] Space const& space() const { return space_; }
+  [[nodiscard]] StudyOptions const& options() const { return options_; }
+  /// The best settings that were accepted, else the default ones.
+  [[nodiscard]] Settings best() const;
+  [[nodiscard]] std::optional<PairNoise> noise() const;
+  /// Measured / predicted of a meaning, from what was measured; 1 before.
+  [[nodiscard]] double trust_in(std::string const& meaning) const;
+  [[nodiscard]] double spent_s() const;
+  /// What is left of the budget, at least 0.
+  [[nodiscard]] double left_s() const;
+  [[nodiscard]] StudyAnswer answer() const;
+
+ private:
+  Trial& start(TrialKind kind, Settings const& base, Settings const& settings);
+  [[nodiscard]] Trial* running();
+  void change(Trial const& trial);
+  Action pair_of(Trial const& trial) const;
+
+  void judge_noise();
+  void judge_candidate(Trial& trial);
+  void judge_confirmation(Trial& trial);
+  void end(Trial& trial, TrialVerdict verdict, std::string reason);
+
+  std::optional<Action> learn();
+  std::optional<Action> start_candidate();
+  std::optional<Action> confirm();
+  std::optional<size_t> choose() const;
+  [[nodiscard]] bool is_taken_back(Settings const& settings) const;
+  [[nodiscard]] Trial const* last_trial_of(Candidate const& candidate) const;
+  [[nodiscard]] bool is_open(size_t candidate) const;
+  [[nodiscard]] double worth(size_t candidate) const;
+
+  [[nodiscard]] double pair_seconds() const;
+  /// Pairs that the confirmation begins with.
+  [[nodiscard]] size_t confirming_pairs() const;
+  [[nodiscard]] bool has_time_for(size_t pairs) const;
+  [[nodiscard]] std::vector<double> p_of_candidates() const;
+  void finish(StudyOutcome outcome, std::string reason);
+
+  Space space_;
+  StudyOptions options_;
+  std::vector<Trial> trials_;
+  std::vector<size_t> changed_;
+
+  /// From the best settings on; empty until they are predicted.
+  std::vector<Candidate> candidates_;
+  std::vector<Prediction> predictions_;
+  bool knows_candidates_ = false, is_predicted_ = false;
+  StudyOutcome outcome_ = StudyOutcome::kOpen;
+  std::string reason_;
+};
+
+}  // namespace stepscope::tune

@@ -1,0 +1,18 @@
+#include "tune/trial.h"
+
+#include <array>
+
+namespace stepscope::tune {
+
+char const* to_string(TrialKind kind) {
+  constexpr std::array kNames = {"noise", "recording", "candidate", "confirmation"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+char const* to_string(TrialVerdict verdict) {
+  constexpr std::array kNames = {"running", "done",    "dropped",    "accepted",    "proposed",
+                                 "no_gain", "unclear", "slow_steps", "requirement", "failed"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+}  // namespace stepscope::tune
