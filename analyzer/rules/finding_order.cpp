@@ -96,7 +96,23 @@ constexpr std::array kExplanations = {
     Explanation{"memory-fragmentation", "warmup-in-measurement", is_growth_of_steps},
 };
 
+/// Of the step. A replay is not truer than that.
+constexpr double kLeastGain = 0.01;
+
+bool gives_something(Finding const& finding) {
+  return !finding.gain_alone || *finding.gain_alone >= kLeastGain;
+}
+
 }  // namespace
+
+void order_by_replay(std::vector<Finding>& findings) {
+  for (auto begin = findings.begin(); begin != findings.end();) {
+    auto const end = std::find_if(begin, findings.end(),
+                                  [&](Finding const& f) { return f.severity != begin->severity; });
+    std::stable_partition(begin, end, gives_something);
+    begin = end;
+  }
+}
 
 void order_findings(std::vector<Finding>& findings) {
   for (Explanation const& explanation : kExplanations) {

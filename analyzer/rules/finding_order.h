@@ -12,4 +12,8 @@ namespace stepscope::analyzer {
 /// severity of what it explains and stands before it.
 void order_findings(std::vector<Finding>& findings);
 
+/// After replays: among findings of one severity, those whose fix gives nothing by itself come
+/// last. The others stay in their order.
+void order_by_replay(std::vector<Finding>& findings);
+
 }  // namespace stepscope::analyzer

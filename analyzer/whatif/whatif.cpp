@@ -15,6 +15,7 @@
 #include "analyzer/metrics/steps/measured_steps.h"
 #include "analyzer/metrics/steps/step_detection.h"
 #include "analyzer/metrics/work/kernels.h"
+#include "analyzer/rules/finding_order.h"
 #include "analyzer/whatif/changes/apply_change.h"
 #include "analyzer/whatif/replay/replay.h"
 
@@ -340,24 +341,51 @@ bool misses_the_cause(Finding const& finding, WhatIfAnswer const& alone) {
   return has_many && (!finding.gain_ceiling || alone.gain < kLeastPart * *finding.gain_ceiling);
 }
 
-void fill_gains(ReplayPart const& part, Analysis& analysis) {
-  ReplayedRun const run(part, analysis);
-  if (run.baseline().is_refused) return;
-  std::vector<WhatIfChange> above;
-  double step_ns = run.baseline().step_ns;
+/// A critical path that is host work for the most part is a guess at what limits the program. A
+/// replay in which a faster device gives most of what it could is not.
+void drop_disproved_bottleneck(Finding& finding) {
+  constexpr double kMost = 0.5;
+  auto const share = std::find_if(finding.metrics.begin(), finding.metrics.end(),
+                                  [](auto const& metric) { return metric.first == "share"; });
+  if (!finding.gain_alone || share == finding.metrics.end() || share->second >= 1) return;
 
+  double const most = 1 / (1 - share->second) - 1;
+  if (*finding.gain_alone >= kMost * most)
+    std::erase_if(finding.subjects, [](auto const& subject) {
+      return subject.first == "bottleneck" && subject.second == "host";
+    });
+}
+
+/// What each fix gives by itself.
+void fill_gains_alone(ReplayedRun const& run, ReplayPart const& part, Analysis& analysis) {
   for (Finding& finding : analysis.findings) {
     Remedy const remedy = remedy_of(finding, *part.run, analysis);
     if (remedy.changes.empty()) continue;
     WhatIfAnswer const alone = run.answer(remedy.changes);
     if (alone.is_refused || misses_the_cause(finding, alone)) continue;
+
     // A change may do more than the remedy of what was found: graphs take all of a host's work.
     double const most = finding.gain_ceiling.value_or(std::numeric_limits<double>::infinity());
     finding.gain_alone = std::clamp(alone.gain, 0.0, std::max(most, 0.0));
+    drop_disproved_bottleneck(finding);
+  }
+}
+
+void fill_gains(ReplayPart const& part, Analysis& analysis) {
+  ReplayedRun const run(part, analysis);
+  if (run.baseline().is_refused) return;
+  fill_gains_alone(run, part, analysis);
+  order_by_replay(analysis.findings);
+
+  std::vector<WhatIfChange> above;
+  double step_ns = run.baseline().step_ns;
+  for (Finding& finding : analysis.findings) {
+    if (!finding.gain_alone) continue;
+    Remedy const remedy = remedy_of(finding, *part.run, analysis);
 
     std::vector<WhatIfChange> with_above = above;
     with_above.insert(with_above.end(), remedy.changes.begin(), remedy.changes.end());
-    WhatIfAnswer const after = above.empty() ? alone : run.answer(with_above);
+    WhatIfAnswer const after = run.answer(with_above);
     if (after.is_refused || after.step_ns <= 0) continue;
     finding.gain_after_above =
         above.empty() ? *finding.gain_alone : std::max(step_ns / after.step_ns - 1, 0.0);

@@ -245,10 +245,10 @@ std::optional<int64_t> CuptiControl::read_clock() const {
     ::clock_gettime(CLOCK_REALTIME, &now);
     return static_cast<int64_t>(now.tv_sec) * kNsPerSecond + now.tv_nsec;
   }
-  // Before the driver is up some versions call it a success, and tell 0.
+  // Before the driver is up some versions call it a success, and report 0.
   uint64_t time = 0;
-  bool const is_told = api().get_timestamp(&time) == CUPTI_SUCCESS && time != 0;
-  return is_told ? std::optional(static_cast<int64_t>(time)) : std::nullopt;
+  bool const is_known = api().get_timestamp(&time) == CUPTI_SUCCESS && time != 0;
+  return is_known ? std::optional(static_cast<int64_t>(time)) : std::nullopt;
 }
 
 std::optional<ClockSample> CuptiControl::sample_clock() const {

@@ -340,7 +340,7 @@ void CuptiSource::snapshot() {
 
 /// CUPTI may not tell its time before the driver is up. Buffers wait for it; when nothing more will
 /// come, or for too long, they are read by what its clock is by default. While another thread still
-/// has CUPTI begin (its first calls may load libraries for seconds), nobody knows yet.
+/// has CUPTI begin (its first calls may load libraries for seconds), buffers wait, too.
 bool CuptiSource::knows_clock() {
   if (!control_->has_own_clock() || first_clock_sample_) return true;
   if (recording_ == Recording::kNotYet) return false;

@@ -21,8 +21,9 @@ NvtxSource& add_sources(Session& session, Registry& registry) {
 
   session.add_source(std::move(nvtx));
   if (int32_t const period_ms = session.options().sample_ms; period_ms > 0)
-    session.add_source(std::make_unique<nvml::NvmlSource>(
-        session.window(), session.devices(), std::chrono::milliseconds(period_ms), options.sampler));
+    session.add_source(std::make_unique<nvml::NvmlSource>(session.window(), session.devices(),
+                                                          std::chrono::milliseconds(period_ms),
+                                                          options.sampler));
 
   return result;
 }

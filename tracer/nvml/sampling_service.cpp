@@ -67,7 +67,7 @@ class OpenSampler {
   std::optional<Sampler> sampler_;
 };
 
-/// Facts of the devices that have not been told yet.
+/// Facts of the devices that the program does not know yet.
 class DeviceDescriptions {
  public:
   template <class Tell>
@@ -205,12 +205,14 @@ bool start_thread(Run&& run) {
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
+
   bool is_started = true;
   try {
     std::thread(std::forward<Run>(run)).detach();
   } catch (std::system_error const&) {
     is_started = false;
   }
+
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return is_started;
 }
@@ -265,12 +267,12 @@ void SamplingService::run() {
     std::lock_guard const lock(shared_->mutex);
     ++shared_->threads;
   }
-  if (start_thread([shared = shared_] {
-        answer(shared);
-        shared->leave(nullptr);
-      }))
-    return;
-  shared_->leave(nullptr);
+
+  bool const is_started = start_thread([shared = shared_] {
+    answer(shared);
+    shared->leave(nullptr);
+  });
+  if (!is_started) shared_->leave(nullptr);
 }
 
 void SamplingService::answer(std::shared_ptr<Shared> const& shared) {

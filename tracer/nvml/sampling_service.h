@@ -1,8 +1,9 @@
 // Reads the counters of GPUs for the programs that `stepscope record` starts, in its own process.
 //
-// Why not in the program: NVML and CUDA share locks of the driver. A first call of NVML beside a
-// program that starts CUDA under CUPTI left one of them locked (H100, driver 580.159, CUPTI 13.0
-// Update 1), and the program hung in its next call of CUDA, every tenth time on a busy GPU.
+// Why not in the program: NVML enters libcuda where a program has loaded it. Beside a program that
+// was starting CUDA under CUPTI, NVML's first calls left a lock of libcuda taken (H100, driver
+// 580.159, CUPTI 13.0 Update 1). The program hung in its next call of CUDA: on a busy GPU every
+// second or third run.
 #pragma once
 
 #include <functional>
@@ -15,7 +16,7 @@
 
 namespace stepscope::tracer::nvml {
 
-/// What the process of a program is told about the service (STEPSCOPE_SAMPLER).
+/// STEPSCOPE_SAMPLER tells programs its address.
 class SamplingService {
  public:
   /// Finds NVML, on a thread of the service.

@@ -95,8 +95,8 @@ SamplingSocket::Arrival SamplingSocket::wait(std::chrono::milliseconds timeout) 
   int const limit = static_cast<int>(std::clamp<int64_t>(timeout.count(), 0, 3'600'000));
   if (::poll(&look, 1, limit) <= 0) return Arrival::kNothing;
 
-  // Who closes without having read everything resets the connection. That is told once, before what
-  // was sent until then.
+  // An end that closes without having read everything resets the connection. The system reports
+  // that once, before it hands over what had arrived.
   std::byte first{};
   ssize_t got = ::recv(number_, &first, 1, MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && errno == ECONNRESET) got = ::recv(number_, &first, 1, MSG_PEEK | MSG_DONTWAIT);

@@ -1,5 +1,6 @@
-// The socket between a traced program and the command that records it: packets, in Linux's abstract
-// names (no file is left behind, no path is too long), and only between processes of one user.
+// The socket between a traced program and the command that records it. It carries packets, and
+// connects processes of one user only. Its name is one of Linux's abstract names: it leaves no file
+// behind and no path is too long.
 #pragma once
 
 #include <chrono>

@@ -24,14 +24,19 @@
 namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
-constexpr CUpti_ActivityKind kKinds[] = {
-    CUPTI_ACTIVITY_KIND_DEVICE,      CUPTI_ACTIVITY_KIND_CONTEXT,
-    CUPTI_ACTIVITY_KIND_MEMORY2,     CUPTI_ACTIVITY_KIND_MEMORY_POOL,
-    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-    CUPTI_ACTIVITY_KIND_MEMCPY2,     CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_RUNTIME,     CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-    CUPTI_ACTIVITY_KIND_CUDA_EVENT,  CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
-    CUPTI_ACTIVITY_KIND_OVERHEAD};
+constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_DEVICE,
+                                         CUPTI_ACTIVITY_KIND_CONTEXT,
+                                         CUPTI_ACTIVITY_KIND_MEMORY2,
+                                         CUPTI_ACTIVITY_KIND_MEMORY_POOL,
+                                         CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                         CUPTI_ACTIVITY_KIND_MEMSET,
+                                         CUPTI_ACTIVITY_KIND_RUNTIME,
+                                         CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+                                         CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+                                         CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                         CUPTI_ACTIVITY_KIND_OVERHEAD};
 
 std::mutex mutex;
 std::FILE* file = nullptr;
@@ -58,7 +63,8 @@ void CUPTIAPI completed(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t val
 
   CUpti_Activity* record = nullptr;
   CUptiResult result = CUPTI_SUCCESS;
-  while (valid > 0 && (result = cuptiActivityGetNextRecord(buffer, valid, &record)) == CUPTI_SUCCESS) {
+  while (valid > 0 &&
+         (result = cuptiActivityGetNextRecord(buffer, valid, &record)) == CUPTI_SUCCESS) {
     ++records[record->kind];
     if (record->kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) continue;
     auto const& kernel = *reinterpret_cast<CUpti_ActivityKernel9*>(record);
@@ -79,9 +85,13 @@ uint64_t CUPTIAPI our_clock() {
 void at_exit() {
   is_over = true;
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+
   std::lock_guard const lock(mutex);
-  std::fprintf(stderr, "{\"cupti_buffers\": {\"kept_bytes\": %zu, \"no_begin\": %lu, \"no_end\": %lu, \"backwards\": %lu, "
-                       "\"unreadable_buffers\": %lu, \"records\": {", kept, no_begin, no_end, backwards, unreadable);
+  std::fprintf(stderr,
+               "{\"cupti_buffers\": {\"kept_bytes\": %zu, \"no_begin\": %lu, \"no_end\": %lu, "
+               "\"backwards\": %lu, "
+               "\"unreadable_buffers\": %lu, \"records\": {",
+               kept, no_begin, no_end, backwards, unreadable);
   char const* comma = "";
   for (auto const& [kind, count] : records) {
     std::fprintf(stderr, "%s\"%d\": %lu", comma, kind, count);

@@ -32,6 +32,21 @@ TEST(FindingOrder, IsBySeverityThenCost) {
               ElementsAre("c", "b", "a"));
 }
 
+TEST(FindingOrder, AFixThatGivesNothingByItselfComesLastOfItsSeverity) {
+  std::vector<Finding> findings(4);
+  findings[0].rule = "small-grids", findings[0].severity = Severity::kCritical;
+  findings[1].rule = "input-bound", findings[2].rule = "exposed-communication";
+  findings[3].rule = "blocking-sync";
+  for (size_t i = 1; i < 4; ++i) findings[i].severity = Severity::kWarning;
+  findings[0].gain_alone = 0, findings[1].gain_alone = 0.001, findings[3].gain_alone = 0.2;
+
+  order_by_replay(findings);
+  std::vector<std::string> rules;
+  for (Finding const& finding : findings) rules.push_back(finding.rule);
+  EXPECT_EQ(rules, (std::vector<std::string>{"small-grids", "exposed-communication",
+                                             "blocking-sync", "input-bound"}));
+}
+
 TEST(FindingOrder, PutsAReasonBeforeWhatItExplains) {
   std::vector<Finding> findings{found("input-bound", Severity::kCritical, 50),
                                 found("exposed-communication", Severity::kCritical, 40),
