@@ -18,6 +18,7 @@
 #include "analyzer/results/idle_stats.h"
 #include "analyzer/results/kernel_stats.h"
 #include "analyzer/results/launch_stats.h"
+#include "analyzer/results/pipeline/slowdown_stats.h"
 #include "analyzer/results/step_stats.h"
 #include "analyzer/results/trace_integrity.h"
 #include "analyzer/results/wait_stats.h"
@@ -44,6 +45,7 @@ struct Analysis {
   std::vector<CollectiveStats> collectives;  ///< by first start
   std::vector<WaitStats> waits;              ///< by exposed_ns, then gpu_ns, both descending
   std::vector<PipelineStats> pipelines;      ///< by first stage
+  std::optional<SlowdownStats> slowdown;     ///< of a pipeline whose devices name their places
   std::vector<LinkFit> links;
   std::vector<KernelStats> kernels;  ///< by (ref, total descending)
   std::vector<OpStats> ops;          ///< by (ref, level, what, total descending)

@@ -1,6 +1,6 @@
-// Timelines of jobs that are cut into stages (Megatron): each thread "PP rank P, TP rank T,
-// compute" is a stream of one worker, the process tells its data-parallel rank, and arguments tell
-// step and order. docs/reference/DEFINITIONS.md, "Timelines of pipelines".
+// Timelines of jobs that are cut into stages (Megatron). Each thread "PP rank P, TP rank T,
+// compute" is a stream of one worker. The process tells its data-parallel rank, arguments tell step
+// and order. docs/reference/DEFINITIONS.md, "Timelines of pipelines".
 #pragma once
 
 #include <cstdint>
