@@ -18,7 +18,6 @@
 #include "analyzer/results/idle_stats.h"
 #include "analyzer/results/kernel_stats.h"
 #include "analyzer/results/launch_stats.h"
-#include "analyzer/results/pipeline/slowdown_stats.h"
 #include "analyzer/results/step_stats.h"
 #include "analyzer/results/trace_integrity.h"
 #include "analyzer/results/wait_stats.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analyzer/metrics/pipeline/worker_ops.h"
-#include "analyzer/results/pipeline/slowdown_stats.h"
+#include "analyzer/results/collective_stats.h"
 #include "trace/base/expected.h"
 
 namespace stepscope::analyzer {
