@@ -256,8 +256,16 @@ class SlowdownFinder {
   void add_shares() {
     if (stats_.step_ns - stats_.ideal_step_ns < kLeastLoss * stats_.ideal_step_ns) return;
     int32_t const last = steps_.seats.back().stage;
+
     stats_.m_stage =
         regained([&](uint32_t operation, size_t) { return seat_of(operation).stage == last; });
+    auto const slowest = std::max_element(
+        stats_.stages.begin(), stats_.stages.end(),
+        [](SlowdownStats::Stage const& a, SlowdownStats::Stage const& b) { return a.s < b.s; });
+    stats_.m_slowest_stage =
+        slowest->stage == last ? stats_.m_stage : regained([&](uint32_t operation, size_t) {
+          return seat_of(operation).stage == slowest->stage;
+        });
     stats_.m_worker = regained([&](uint32_t operation, size_t lane) {
       return stats_.workers[steps_.operations[operation].seat * steps_.lanes() + lane]
           .is_among_slowest;
