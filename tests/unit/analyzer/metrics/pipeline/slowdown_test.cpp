@@ -147,6 +147,7 @@ class Twin {
     std::map<std::string, std::vector<double>> all;
     for (TwinStep const& step : job.steps)
       for (auto const& [key, op] : step) all[std::get<2>(key)].push_back(op.duration);
+
     for (auto& [name, durations] : all) {
       std::sort(durations.begin(), durations.end());
       size_t const n = durations.size();
@@ -227,11 +228,12 @@ TwinJob random_job(uint32_t seed) {
   job.data_ranks = pick(1, 3);
   job.micro_batches = pick(2, 5);
   int const slow_stage = pick(0, job.stages - 1), slow_data = pick(0, job.data_ranks - 1);
+
   for (int step = 0; step < 3; ++step)
     job.add_step([&](OpKey const& key) {
       bool const is_slow = std::get<0>(key) == slow_data && std::get<1>(key) == slow_stage;
-      return is_twin_compute(std::get<2>(key)) ? pick(8'000, 12'000) * (is_slow ? 2 : 1)
-                                               : pick(10, 400);
+      if (!is_twin_compute(std::get<2>(key))) return pick(10, 400);
+      return pick(8'000, 12'000) * (is_slow ? 2 : 1);
     });
   return job;
 }
@@ -282,7 +284,8 @@ TwinJob job_with_slow_end() {
   for (int step = 0; step < 3; ++step)
     job.add_step([&](OpKey const& key) {
       bool const is_slow = std::get<1>(key) == job.stages - 1;
-      return is_twin_compute(std::get<2>(key)) ? (is_slow ? 20'000.0 : 10'000.0) : 100.0;
+      if (!is_twin_compute(std::get<2>(key))) return 100.0;
+      return is_slow ? 20'000.0 : 10'000.0;
     });
   return job;
 }
@@ -291,6 +294,7 @@ TEST(Slowdown, ASlowLastStageAccountsForAllOfIt) {
   TwinJob job = job_with_slow_end();
   auto const found = find_slowdown(recorded(job));
   ASSERT_TRUE(found);
+
   EXPECT_GT(found->s, 1.2);
   EXPECT_GT(*found->m_stage, 0.9);
   EXPECT_LT(*found->m_worker, 0.2);
@@ -347,6 +351,7 @@ TEST(Slowdown, CollectivesThatWaitInACircleAreRefused) {
       if (worker.names[op.name] == "params-all-gather" ||
           worker.names[op.name] == "optimizer-clip-main-grad")
         op.communicator = 999;
+
   auto const found = find_slowdown(std::move(workers));
   ASSERT_FALSE(found);
   EXPECT_NE(found.error().message.find("circle"), std::string::npos);

@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "trace/import/formats/chrome/chrome_importer.h"
 
 namespace stepscope::import {
@@ -216,6 +217,57 @@ TEST(PipelineTimeline, WhatLacksArgumentsStaysAnOperation) {
   EXPECT_EQ(std::count_if(kinds.begin(), kinds.end(),
                           [](EventKind kind) { return model::is_device_op(kind); }),
             2 * 2 * 8 + 3);
+}
+
+/// Two stages and data ranks, two micro-batches; passes of the last stage take three times as long.
+Timeline with_slow_last_stage() {
+  Timeline timeline;
+  for (int data = 0; data < 2; ++data) {
+    for (int stage = 0; stage < 2; ++stage) {
+      timeline.thread(data, 20 * stage + 10 * data,
+                      fmt::format("PP rank {}, TP rank 0, compute", stage));
+      timeline.thread(data, 20 * stage + 10 * data + 1,
+                      fmt::format("PP rank {}, TP rank 0, pp-comm", stage));
+    }
+
+    int const first = 10 * data, last = 20 + 10 * data;
+    for (int step = 0; step < 8; ++step) {
+      int const at = 2000 * step;
+      for (int i = 0; i < 2; ++i) {
+        std::string const args = args_of(step, i);
+        int const there = at + 100 + 300 * i, back = at + 1005 + 300 * i;
+        timeline.event(data, first, "forward-compute", at + 100 * i, 100, args);
+        timeline.event(data, first + 1, "forward-send", there, 5, args);
+        timeline.event(data, last + 1, "forward-recv", there, 5, args);
+        timeline.event(data, last, "forward-compute", there + 5, 295, args);
+        timeline.event(data, last, "backward-compute", back - 300, 295, args);
+        timeline.event(data, last + 1, "backward-send", back - 5, 5, args);
+        timeline.event(data, first + 1, "backward-recv", back - 5, 5, args);
+        timeline.event(data, first, "backward-compute", back, 100, args);
+      }
+    }
+  }
+  return timeline;
+}
+
+TEST(PipelineTimeline, ASlowStageIsFound) {
+  model::Run run;
+  run.ranks.push_back({with_slow_last_stage().read(), 0, "trace.json"});
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+
+  ASSERT_TRUE(analysis.slowdown);
+  EXPECT_EQ(analysis.slowdown->steps, 8U);
+  EXPECT_GT(analysis.slowdown->s, 1.1);
+  EXPECT_GT(analysis.slowdown->m_stage.value_or(0), 0.5);
+  EXPECT_GT(analysis.slowdown->stages[1].s, analysis.slowdown->stages[0].s);
+
+  auto const finding =
+      std::find_if(analysis.findings.begin(), analysis.findings.end(),
+                   [](analyzer::Finding const& each) { return each.rule == "unequal-workers"; });
+  ASSERT_NE(finding, analysis.findings.end());
+  ASSERT_TRUE(finding->where);
+  EXPECT_GE(finding->where->device, 2);
+  EXPECT_THAT(finding->subjects, testing::Contains(testing::Pair("cause", "stage")));
 }
 
 TEST(PipelineTimeline, OneWorkerAloneIsNoPipeline) {
