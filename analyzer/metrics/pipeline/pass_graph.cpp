@@ -48,7 +48,8 @@ class SeatDependencies {
     }
   }
 
-  void add() {
+  /// False: the messages that were recorded do not fit the passes.
+  bool add() {
     chain(passes_);
     for (MessageName const& message : kMessages) add_messages(message);
     add_first_gradients();
@@ -58,6 +59,7 @@ class SeatDependencies {
     bool const overlaps = by_name_.contains(kSeparate);
     if (overlaps) add_overlapped_scatters();
     add_end(overlaps);
+    return are_messages_whole_;
   }
 
  private:
@@ -81,16 +83,19 @@ class SeatDependencies {
 
   void add_messages(MessageName const& message) {
     std::vector<uint32_t> const messages = named(message.name), passes = named(message.pass);
-    if (messages.empty()) return;
+    if (passes.empty()) return;
     chain(messages);
 
-    int32_t const stage = steps_.seats[steps_.operations[messages.front()].seat].stage;
+    int32_t const stage = steps_.seats[steps_.operations[passes.front()].seat].stage;
     std::vector<uint8_t> crosses;
     for (uint32_t const pass : passes)
       crosses.push_back(shape_.crosses(stage, chunk_of(pass), message.direction) ? 1 : 0);
     auto const of =
         model::passes_of_messages(messages.size(), crosses, message.direction.is_receive);
-    if (!of) return;
+    if (!of) {
+      are_messages_whole_ = false;
+      return;
+    }
 
     for (size_t i = 0; i < messages.size(); ++i) {
       size_t const pass = (*of)[i].pass;
@@ -178,6 +183,7 @@ class SeatDependencies {
   std::vector<std::vector<uint32_t>>& before_;
   std::map<std::string_view, std::vector<uint32_t>> by_name_;  ///< by time
   std::vector<uint32_t> passes_, weights_;
+  bool are_messages_whole_ = true;
 };
 
 model::PipelineShape shape_of(PipelineSteps const& steps) {
@@ -216,13 +222,19 @@ std::vector<uint32_t> sorted_joined(PipelineSteps const& steps,
 }  // namespace
 
 base::Expected<PassGraph> PassGraph::make(PipelineSteps const& steps) {
+  for (std::string_view const pass : {kForward, kBackward})
+    if (std::find(steps.names.begin(), steps.names.end(), pass) == steps.names.end())
+      return base::fail("no operation is called {}", pass);
+
   std::vector<std::vector<uint32_t>> before(steps.operations.size());
   model::PipelineShape const shape = shape_of(steps);
   for (size_t first = 0, last = 0; first < steps.order.size(); first = last) {
     uint32_t const seat = steps.operations[steps.order[first]].seat;
     while (last < steps.order.size() && steps.operations[steps.order[last]].seat == seat) ++last;
-    SeatDependencies(steps, std::span(steps.order).subspan(first, last - first), shape, before)
-        .add();
+    SeatDependencies seat_dependencies(steps, std::span(steps.order).subspan(first, last - first),
+                                       shape, before);
+    if (!seat_dependencies.add())
+      return base::fail("the messages of stage {} do not fit its passes", steps.seats[seat].stage);
   }
 
   PassGraph graph;

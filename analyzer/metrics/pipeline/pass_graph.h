@@ -24,7 +24,7 @@ namespace stepscope::analyzer {
 
 class PassGraph {
  public:
-  /// Fails where operations wait for each other in a circle.
+  /// Fails where passes or their messages are missing, or operations wait in a circle.
   static base::Expected<PassGraph> make(PipelineSteps const& steps);
 
   /// The end of a step that begins at 0. Nothing but operations takes time in it.

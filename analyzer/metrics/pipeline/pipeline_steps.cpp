@@ -22,6 +22,7 @@ class StepAligner {
   base::Expected<PipelineSteps> align() {
     if (!find_workers())
       return base::fail("data-parallel ranks have different stages, or one worker is there twice");
+    if (!are_stages_whole()) return base::fail("not all stages were recorded");
     find_names();
     if (result_.names.size() > kMostOperationNames)
       return base::fail("workers have more than {} different operations", kMostOperationNames);
@@ -64,6 +65,15 @@ class StepAligner {
       if (key(workers_[i - 1]) == key(workers_[i])) return false;
     for (WorkerOps const& worker : workers_) result_.devices.push_back(worker.ref);
     return workers_.size() == result_.seats.size() * result_.lanes();
+  }
+
+  [[nodiscard]] bool are_stages_whole() const {
+    int32_t next = 0;
+    for (PipelineSeat const& seat : result_.seats) {
+      if (seat.stage > next) return false;
+      next = seat.stage + 1;
+    }
+    return true;
   }
 
   /// One numbering of names for all workers.

@@ -50,8 +50,8 @@ struct PipelineSteps {
   }
 };
 
-/// Fails, with the reason, where data-parallel ranks have different stages or no two steps are
-/// alike on all workers.
+/// Fails, with the reason, where workers are missing or in no step all data-parallel ranks do
+/// the same.
 base::Expected<PipelineSteps> line_up_steps(std::vector<WorkerOps> workers);
 
 }  // namespace stepscope::analyzer

@@ -335,6 +335,22 @@ TEST(Slowdown, IsRefusedWithTheReasonWhereWorkersAreMissing) {
   EXPECT_NE(found.error().message.find("different stages"), std::string::npos);
 }
 
+TEST(Slowdown, IsRefusedWhereAStageOrItsMessagesAreMissing) {
+  TwinJob job = job_with_slow_end();
+  std::vector<WorkerOps> without_stage = recorded(job), without_messages = without_stage;
+  std::erase_if(without_stage, [](WorkerOps const& worker) { return worker.place.stage == 1; });
+  for (WorkerOps& worker : without_messages)
+    std::erase_if(worker.ops,
+                  [&](WorkerOp const& op) { return worker.names[op.name] == "forward-recv"; });
+
+  auto const stage = find_slowdown(std::move(without_stage));
+  ASSERT_FALSE(stage);
+  EXPECT_NE(stage.error().message.find("not all stages"), std::string::npos);
+  auto const messages = find_slowdown(std::move(without_messages));
+  ASSERT_FALSE(messages);
+  EXPECT_NE(messages.error().message.find("messages of stage 1"), std::string::npos);
+}
+
 TEST(Slowdown, IsRefusedWhereNoStepIsWhole) {
   TwinJob job = job_with_slow_end();
   std::vector<WorkerOps> workers = recorded(job);
