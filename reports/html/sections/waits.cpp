@@ -287,10 +287,14 @@ std::string slowdown_map(analyzer::SlowdownStats const& slowdown) {
   for (size_t i = 0; i < std::min(slowdown.stages.size(), kStages); ++i) {
     auto const& stage = slowdown.stages[i];
     body += fmt::format("<tr><th scope=\"row\">{}</th>", stage.stage);
-    for (size_t column = 0; column < columns; ++column) {
-      double const s = std::min(stage.s, slowdown.data_ranks[column].s);
+    size_t cells = 0;
+    for (auto const& worker : slowdown.workers) {
+      // Workers of one tensor group have the same number.
+      if (worker.stage != stage.stage || cells == columns) continue;
       body += fmt::format("<td class=\"heat\" style=\"--heat:{:.0f}%\">{}</td>",
-                          std::clamp((s - 1) / kFullColour, 0.0, 1.0) * 100, slowdown_text(s));
+                          std::clamp((worker.s - 1) / kFullColour, 0.0, 1.0) * 100,
+                          slowdown_text(worker.s));
+      ++cells;
     }
     body += "</tr>\n";
   }

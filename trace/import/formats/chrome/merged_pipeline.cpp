@@ -84,7 +84,10 @@ void MergedEvents::add_pipeline_tracks(PipelineWorker worker, int32_t device,
 }
 
 void MergedEvents::take_pipeline() {
-  if (is_kineto_) return;
+  bool const has_streams = std::any_of(
+      tracks_.begin(), tracks_.end(),
+      [](MergedTrack const& track) { return track.key.kind == TrackKey::Kind::kStream; });
+  if (is_kineto_ || has_streams) return;
 
   std::map<model::PipelinePlace, std::vector<PipelineOp>> ops;
   std::map<model::PipelinePlace, std::string> processes;
@@ -107,9 +110,7 @@ void MergedEvents::take_pipeline() {
     if (!is_taken[t] && kept++ != t) tracks_[kept - 1] = std::move(tracks_[t]);
   tracks_.resize(kept);
 
-  // Numbers that no stream of the file has yet.
   int32_t device = 0;
-  for (MergedTrack const& track : tracks_) device = std::max(device, track.key.device + 1);
   for (PipelineWorker& worker : make_pipeline_workers(std::move(ops), builder_)) {
     pipeline_devices_[device] = model::device_name_of(worker.place);
     std::string const process = processes.at(worker.place);
