@@ -22,12 +22,12 @@ constexpr std::array<MessageName, 4> kMessages = {
     MessageName{"backward-send", "backward-compute", {false, false}},
     MessageName{"backward-recv", "backward-compute", {false, true}},
 };
-constexpr std::string_view kForward = "forward-compute", kBackward = "backward-compute",
-                           kOptimizer = "optimizer", kCollection = "gc";
+constexpr std::string_view kForwardPass = "forward-compute", kBackwardPass = "backward-compute",
+                           kOptimizerPass = "optimizer", kCollection = "gc";
 /// After the last pass, in this order.
 constexpr std::array<std::string_view, 2> kBeforeGradients = {"layernorm-grads-all-reduce",
                                                               "embedding-grads-all-reduce"};
-constexpr std::string_view kSeparate = "separate-grads-all-reduce",
+constexpr std::string_view kSeparateReduce = "separate-grads-all-reduce",
                            kClipping = "optimizer-clip-main-grad";
 
 bool is_gather(std::string_view name) { return name.starts_with("params-all-gather"); }
@@ -42,7 +42,7 @@ class SeatDependencies {
     for (uint32_t const operation : operations) {
       std::string_view const name = name_of(operation);
       by_name_[name].push_back(operation);
-      bool const is_late = name == kOptimizer || name == kCollection;
+      bool const is_late = name == kOptimizerPass || name == kCollection;
       if (!steps.operations[operation].is_comm && !is_late) passes_.push_back(operation);
       if (is_gather(name) || is_scatter(name)) weights_.push_back(operation);
     }
@@ -56,7 +56,7 @@ class SeatDependencies {
 
     chain(weights_);
     add_gathers();
-    bool const overlaps = by_name_.contains(kSeparate);
+    bool const overlaps = by_name_.contains(kSeparateReduce);
     if (overlaps) add_overlapped_scatters();
     add_end(overlaps);
     return are_messages_whole_;
@@ -110,7 +110,7 @@ class SeatDependencies {
 
   void add_first_gradients() {
     size_t first = 0;
-    while (first < passes_.size() && name_of(passes_[first]) != kBackward) ++first;
+    while (first < passes_.size() && name_of(passes_[first]) != kBackwardPass) ++first;
     constexpr size_t kEarlier = 2;
     if (first == passes_.size() || first < kEarlier) return;
     for (std::string_view const name : {"backward-recv", "backward-send"})
@@ -125,7 +125,7 @@ class SeatDependencies {
 
     for (auto const& [chunk, gather] : last_of_chunk) {
       auto const is_of_chunk = [&, of = chunk](uint32_t pass) { return chunk_of(pass) == of; };
-      std::vector<uint32_t> const forward = named(kForward);
+      std::vector<uint32_t> const forward = named(kForwardPass);
       auto const first = std::find_if(forward.begin(), forward.end(), is_of_chunk);
       if (first != forward.end()) wait(*first, gather);
     }
@@ -137,7 +137,7 @@ class SeatDependencies {
       if (is_scatter(name_of(operation)))
         first_of_chunk.try_emplace(chunk_of(operation), operation);
 
-    std::vector<uint32_t> const backward = named(kBackward);
+    std::vector<uint32_t> const backward = named(kBackwardPass);
     for (auto const& [chunk, scatter] : first_of_chunk) {
       auto const is_of_chunk = [&, of = chunk](uint32_t pass) { return chunk_of(pass) == of; };
       auto const last = std::find_if(backward.rbegin(), backward.rend(), is_of_chunk);
@@ -161,13 +161,13 @@ class SeatDependencies {
     if (overlaps) {
       auto const first = named(kBeforeGradients[0]);
       if (!first.empty() && !scatters.empty()) wait(first.front(), scatters.back());
-      append(named(kSeparate));
+      append(named(kSeparateReduce));
     } else {
       append(scatters);
     }
 
     append(named(kClipping));
-    append(named(kOptimizer));
+    append(named(kOptimizerPass));
     chain(end);
   }
 
@@ -222,7 +222,7 @@ std::vector<uint32_t> sorted_joined(PipelineSteps const& steps,
 }  // namespace
 
 base::Expected<PassGraph> PassGraph::make(PipelineSteps const& steps) {
-  for (std::string_view const pass : {kForward, kBackward})
+  for (std::string_view const pass : {kForwardPass, kBackwardPass})
     if (std::find(steps.names.begin(), steps.names.end(), pass) == steps.names.end())
       return base::fail("no operation is called {}", pass);
 

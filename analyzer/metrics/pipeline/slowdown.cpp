@@ -25,14 +25,14 @@ constexpr size_t kSlowestPercent = 3;
 
 /// The median, and of an even number the mean of the two in the middle, as the method's authors
 /// have it. Transfers often come in two sizes, so that it matters.
-double middle_of(std::vector<double>& values) {
+double middle_transfer(std::vector<double>& values) {
   auto const middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-double mean_of(std::vector<double> const& values) {
+double mean_length(std::vector<double> const& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
@@ -138,7 +138,7 @@ class SlowdownFinder {
     equal_.resize(all.size());
     for (size_t name = 0; name < all.size(); ++name)
       if (!all[name].empty())
-        equal_[name] = is_comm[name] ? middle_of(all[name]) : mean_of(all[name]);
+        equal_[name] = is_comm[name] ? middle_transfer(all[name]) : mean_length(all[name]);
   }
 
   /// The mean over the steps, with duration(operation, step, lane).
@@ -151,7 +151,7 @@ class SlowdownFinder {
         return duration(operation, first_ + i, lane);
       });
     });
-    return mean_of(lengths);
+    return mean_length(lengths);
   }
 
   /// With the recorded durations where is_recorded(operation, lane), all others equal.

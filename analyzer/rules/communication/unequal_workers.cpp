@@ -23,7 +23,7 @@ SlowdownStats::Worker const* slowest_worker(SlowdownStats const& slowdown, IsMea
   return slowest;
 }
 
-SlowdownStats::Stage const* slowest_stage(SlowdownStats const& slowdown) {
+SlowdownStats::Stage const* stage_of_largest_s(SlowdownStats const& slowdown) {
   auto const slowest = std::max_element(
       slowdown.stages.begin(), slowdown.stages.end(),
       [](SlowdownStats::Stage const& a, SlowdownStats::Stage const& b) { return a.s < b.s; });
@@ -41,7 +41,7 @@ MeasuredDevice const* measured_worker(RuleInput const& input, DeviceRef ref) {
 void find_unequal_workers(RuleInput const& input, std::vector<Finding>& findings) {
   if (!input.facts.slowdown) return;
   SlowdownStats const& slowdown = *input.facts.slowdown;
-  SlowdownStats::Stage const* const stage = slowest_stage(slowdown);
+  SlowdownStats::Stage const* const stage = stage_of_largest_s(slowdown);
   double const of_stage = slowdown.m_slowest_stage.value_or(0),
                of_worker = slowdown.m_worker.value_or(0);
   if (stage == nullptr || std::max(of_stage, of_worker) < kNamedShare) return;

@@ -116,7 +116,8 @@ std::vector<OpKey> partners_of(OpKey const& key, TwinStep const& step) {
 }
 
 /// Moves operations until each begins when all that it waits for is over; returns the last end.
-double relax(TwinStep& step, std::function<double(OpKey const&, TwinOp const&)> const& duration) {
+double relax_twin(TwinStep& step,
+                  std::function<double(OpKey const&, TwinOp const&)> const& duration) {
   for (auto& [key, op] : step) op.ready = op.end = 0;
   for (bool moved = true; moved;) {
     moved = false;
@@ -141,9 +142,9 @@ bool is_twin_compute(std::string const& name) {
 }
 
 /// Evaluations of a job by the plainest means.
-class Twin {
+class SlowdownTwin {
  public:
-  explicit Twin(TwinJob& job) : job_(job) {
+  explicit SlowdownTwin(TwinJob& job) : job_(job) {
     std::map<std::string, std::vector<double>> all;
     for (TwinStep const& step : job.steps)
       for (auto const& [key, op] : step) all[std::get<2>(key)].push_back(op.duration);
@@ -161,7 +162,7 @@ class Twin {
   double mean(std::function<bool(OpKey const&)> const& is_recorded) {
     double sum = 0;
     for (TwinStep& step : job_.steps)
-      sum += relax(step, [&](OpKey const& key, TwinOp const& op) {
+      sum += relax_twin(step, [&](OpKey const& key, TwinOp const& op) {
         return is_recorded(key) ? op.duration : equal_.at(std::get<2>(key));
       });
     return sum / static_cast<double>(job_.steps.size());
@@ -181,13 +182,13 @@ class Twin {
 };
 
 /// What an importer makes of the job: participants begin when they are ready, and wait.
-std::vector<WorkerOps> recorded(TwinJob& job) {
+std::vector<WorkerOps> recorded_workers(TwinJob& job) {
   std::map<std::pair<int, int>, WorkerOps> workers;
   std::map<OpKey, uint64_t> groups;
   int64_t begin = 1'000'000;
   for (size_t index = 0; index < job.steps.size(); ++index) {
     TwinStep& step = job.steps[index];
-    double const end = relax(step, [](OpKey const&, TwinOp const& op) { return op.duration; });
+    double const end = relax_twin(step, [](OpKey const&, TwinOp const& op) { return op.duration; });
     for (auto const& [key, op] : step) {
       auto const& [data, stage, name, number] = key;
       WorkerOps& worker = workers[{stage, data}];
@@ -242,9 +243,9 @@ TEST(Slowdown, IsWhatANaiveTwinFinds) {
   for (uint32_t seed = 0; seed < 12; ++seed) {
     TwinJob job = random_job(seed);
     if (job.stages * job.data_ranks < 2) continue;
-    auto const found = find_slowdown(recorded(job));
+    auto const found = find_slowdown(recorded_workers(job));
     ASSERT_TRUE(found) << seed << ": " << found.error().message;
-    Twin twin(job);
+    SlowdownTwin twin(job);
 
     EXPECT_NEAR(found->s, twin.slowdown([](OpKey const&) { return true; }), 1e-9) << seed;
     ASSERT_EQ(found->stages.size(), static_cast<size_t>(job.stages));
@@ -292,7 +293,7 @@ TwinJob job_with_slow_end() {
 
 TEST(Slowdown, ASlowLastStageAccountsForAllOfIt) {
   TwinJob job = job_with_slow_end();
-  auto const found = find_slowdown(recorded(job));
+  auto const found = find_slowdown(recorded_workers(job));
   ASSERT_TRUE(found);
 
   EXPECT_GT(found->s, 1.2);
@@ -308,7 +309,7 @@ TEST(Slowdown, EqualWorkersLoseNothing) {
   TwinJob job;
   for (int step = 0; step < 3; ++step)
     job.add_step([](OpKey const& key) { return is_twin_compute(std::get<2>(key)) ? 1e4 : 100.0; });
-  auto const found = find_slowdown(recorded(job));
+  auto const found = find_slowdown(recorded_workers(job));
   ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->s, 1);
   EXPECT_FALSE(found->m_stage);
@@ -317,7 +318,7 @@ TEST(Slowdown, EqualWorkersLoseNothing) {
 
 TEST(Slowdown, AStepInWhichAWorkerDidSomethingElseIsLeftOut) {
   TwinJob job = job_with_slow_end();
-  std::vector<WorkerOps> workers = recorded(job);
+  std::vector<WorkerOps> workers = recorded_workers(job);
   auto& ops = workers.front().ops;
   ops.erase(std::find_if(ops.begin(), ops.end(), [](WorkerOp const& op) { return op.step == 1; }));
   auto const found = find_slowdown(std::move(workers));
@@ -328,7 +329,7 @@ TEST(Slowdown, AStepInWhichAWorkerDidSomethingElseIsLeftOut) {
 
 TEST(Slowdown, IsRefusedWithTheReasonWhereWorkersAreMissing) {
   TwinJob job = job_with_slow_end();
-  std::vector<WorkerOps> workers = recorded(job);
+  std::vector<WorkerOps> workers = recorded_workers(job);
   workers.pop_back();
   auto const found = find_slowdown(std::move(workers));
   ASSERT_FALSE(found);
@@ -337,7 +338,7 @@ TEST(Slowdown, IsRefusedWithTheReasonWhereWorkersAreMissing) {
 
 TEST(Slowdown, IsRefusedWhereAStageOrItsMessagesAreMissing) {
   TwinJob job = job_with_slow_end();
-  std::vector<WorkerOps> without_stage = recorded(job), without_messages = without_stage;
+  std::vector<WorkerOps> without_stage = recorded_workers(job), without_messages = without_stage;
   std::erase_if(without_stage, [](WorkerOps const& worker) { return worker.place.stage == 1; });
   for (WorkerOps& worker : without_messages)
     std::erase_if(worker.ops,
@@ -353,14 +354,14 @@ TEST(Slowdown, IsRefusedWhereAStageOrItsMessagesAreMissing) {
 
 TEST(Slowdown, IsRefusedWhereNoStepIsWhole) {
   TwinJob job = job_with_slow_end();
-  std::vector<WorkerOps> workers = recorded(job);
+  std::vector<WorkerOps> workers = recorded_workers(job);
   workers.front().ops.clear();
   EXPECT_FALSE(find_slowdown(std::move(workers)));
 }
 
 TEST(Slowdown, CollectivesThatWaitInACircleAreRefused) {
   TwinJob job = job_with_slow_end();
-  std::vector<WorkerOps> workers = recorded(job);
+  std::vector<WorkerOps> workers = recorded_workers(job);
   // The weights' gathering as the partner of the last clipping, as no program can have it.
   for (WorkerOps& worker : workers)
     for (WorkerOp& op : worker.ops)
