@@ -24,6 +24,7 @@
 #include "analyzer/metrics/critical_path/critical_path.h"
 #include "analyzer/metrics/critical_path/path_part.h"
 #include "analyzer/metrics/critical_path/streamed_path.h"
+#include "analyzer/metrics/pipeline/slowdown.h"
 #include "analyzer/metrics/steps/step_detection.h"
 #include "analyzer/metrics/steps/steps.h"
 #include "analyzer/metrics/telemetry/device_telemetry.h"
@@ -210,7 +211,8 @@ class RunAnalyzer {
 
   void keep_observed(ObservedProcess process) {
     model::Trace const& trace = process.rank->trace;
-    for (DeviceWork const& work : process.work) {
+    for (DeviceWork& work : process.work) {
+      if (work.worker) workers_.push_back(std::move(*work.worker));
       attribution_->add_device(work.ref, work.sets, work.gaps, work.steps, trace);
       pipelines_->add_device(work.ref, work.sets, work.gaps, trace);
     }
@@ -256,12 +258,27 @@ class RunAnalyzer {
     results_.links = fit_links(results_.collectives);
     results_.integrity = judge_trace_integrity(processes_.skeleton);
 
+    compare_workers();
+
     auto const is_by_time = [](DeviceStats const& device) { return device.are_steps_by_time; };
     if (std::any_of(results_.devices.begin(), results_.devices.end(), is_by_time))
       results_.integrity.notes.emplace_back(
           "a device has no recorded launch: each of its operations counts to the step in whose "
           "time "
           "it began. Where the device lags behind the host, this is a later step");
+  }
+
+  /// What unequal workers of a pipeline cost. One process of several does not tell.
+  void compare_workers() {
+    bool const is_part_of_workers = options_.rank && processes_.skeleton.ranks.size() > 1;
+    if (workers_.size() < 2 || is_part_of_workers) return;
+    auto slowdown = find_slowdown(std::move(workers_));
+    if (slowdown) {
+      results_.slowdown = std::move(*slowdown);
+    } else {
+      results_.integrity.notes.push_back(
+          "what unequal workers of the pipeline cost is not known: " + slowdown.error().message);
+    }
   }
 
   /// Phase 4. put_bottleneck_first() completes it once the critical path is known.
@@ -276,6 +293,7 @@ class RunAnalyzer {
   std::vector<model::IntervalSet> waits_;       ///< by device
   std::optional<WaitAttribution> attribution_;
   std::optional<PipelineFinder> pipelines_;
+  std::vector<WorkerOps> workers_;  ///< of a pipeline
   MeasuredSteps steps_;
   std::atomic<bool> stop_ = false;
 };

@@ -142,7 +142,7 @@ class ProcessObserver {
   /// Appends the numbers of a device to `results`. `place`: of the device in its process.
   DeviceWork observe(size_t place, Analysis& results) {
     DeviceOps const& device = devices_[place];
-    DeviceWork work{device.ref, {}, {}, {}};
+    DeviceWork work{device.ref, {}, {}, {}, {}};
     int64_t const latency_limit = find_sets(place, work.sets);
 
     DeviceSteps assigned = assign_steps(device, input_.host_steps, options_.warmup_steps);
@@ -178,6 +178,7 @@ class ProcessObserver {
     results.devices.push_back(std::move(stats));
     results.gaps.append(DeviceGaps(device.ref, gaps, is_in_memory()));
 
+    work.worker = worker_ops_of(device, assigned, options_);
     work.steps = std::move(assigned.steps);
     if (!options_.steps) work.gaps = std::move(gaps);
     return work;

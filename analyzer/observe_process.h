@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "analyzer/metrics/communication/wait_attribution.h"
 #include "analyzer/metrics/core/analyze_options.h"
 #include "analyzer/metrics/host/idle_causes.h"
+#include "analyzer/metrics/pipeline/worker_ops.h"
 #include "analyzer/metrics/steps/steps.h"
 #include "analyzer/metrics/time/device_time.h"
 #include "analyzer/results/analysis.h"
@@ -31,8 +33,9 @@ struct ProcessInput {
 struct DeviceWork {
   DeviceRef ref;
   DeviceSets sets;
-  std::vector<IdleGap> gaps;     ///< over all its time
-  std::vector<StepStats> steps;  ///< all of them
+  std::vector<IdleGap> gaps;        ///< over all its time
+  std::vector<StepStats> steps;     ///< all of them
+  std::optional<WorkerOps> worker;  ///< of the chosen steps, where it is a pipeline's worker
 };
 
 struct ObservedProcess {

@@ -44,6 +44,7 @@ struct Analysis {
   std::vector<CollectiveStats> collectives;  ///< by first start
   std::vector<WaitStats> waits;              ///< by exposed_ns, then gpu_ns, both descending
   std::vector<PipelineStats> pipelines;      ///< by first stage
+  std::optional<SlowdownStats> slowdown;     ///< of a pipeline whose devices name their places
   std::vector<LinkFit> links;
   std::vector<KernelStats> kernels;  ///< by (ref, total descending)
   std::vector<OpStats> ops;          ///< by (ref, level, what, total descending)

@@ -21,6 +21,7 @@ constexpr std::array kRules = {
     Rule{"launch-latency", find_launch_latency},
     Rule{"straggler", find_straggler},
     Rule{"slow-link", find_slow_link},
+    Rule{"unequal-workers", find_unequal_workers},
     Rule{"pipeline-bubble", find_pipeline_bubble},
     Rule{"exposed-communication", find_exposed_communication},
     Rule{"small-buckets", find_small_buckets},

@@ -16,6 +16,7 @@ void find_unbucketed_gradients(RuleInput const& input, std::vector<Finding>& fin
 void find_apparent_bandwidth(RuleInput const& input, std::vector<Finding>& findings);
 void find_straggler(RuleInput const& input, std::vector<Finding>& findings);
 void find_slow_link(RuleInput const& input, std::vector<Finding>& findings);
+void find_unequal_workers(RuleInput const& input, std::vector<Finding>& findings);
 void find_pipeline_bubble(RuleInput const& input, std::vector<Finding>& findings);
 void find_load_imbalance(RuleInput const& input, std::vector<Finding>& findings);
 void find_allocation_in_step(RuleInput const& input, std::vector<Finding>& findings);

@@ -25,6 +25,7 @@ constexpr std::array kRemedies = {
     RemedyRow{"pageable-copies", "copies=0", ""},
     RemedyRow{"serialized-copies", "copies=0", ""},
     RemedyRow{"small-buckets", "bucket=25MiB", ""},  // what PyTorch's DDP has
+    RemedyRow{"unequal-workers", "", "its steps are evaluated with equal workers already"},
     RemedyRow{"pipeline-bubble", "", "other numbers of micro-batches are not predicted yet"},
 };
 

@@ -391,6 +391,7 @@ std::string analysis_json(model::Run const& run, analyzer::Analysis const& analy
 
   document.put("waits", waits_json(run, analysis));
   document.put("pipelines", pipelines_json(run, analysis));
+  document.put("slowdown", slowdown_json(run, analysis));
   document.put("links", links_json(analysis));
   document.put("kernels", kernels_json(run, analysis));
   document.put("ops", ops_json(run, analysis));

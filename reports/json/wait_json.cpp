@@ -1,5 +1,8 @@
 #include "reports/json/wait_json.h"
 
+#include <cmath>
+#include <optional>
+
 #include "reports/words/labels.h"
 #include "trace/base/format.h"
 
@@ -7,6 +10,10 @@ namespace stepscope::reports {
 namespace {
 
 using WaitJson = nlohmann::ordered_json;
+
+WaitJson share_or_null(std::optional<double> share) {
+  return share && std::isfinite(*share) ? WaitJson(*share) : WaitJson(nullptr);
+}
 
 }  // namespace
 
@@ -50,6 +57,44 @@ nlohmann::ordered_json pipelines_json(model::Run const& run, analyzer::Analysis 
   }
 
   return pipelines;
+}
+
+nlohmann::ordered_json slowdown_json(model::Run const& run, analyzer::Analysis const& analysis) {
+  if (!analysis.slowdown) return nullptr;
+  analyzer::SlowdownStats const& slowdown = *analysis.slowdown;
+
+  WaitJson stages = WaitJson::array(), data_ranks = WaitJson::array();
+  for (auto const& stage : slowdown.stages)
+    stages.push_back(
+        {{"stage", stage.stage}, {"s", stage.s}, {"compute_ratio", stage.compute_ratio}});
+  for (auto const& data_rank : slowdown.data_ranks)
+    data_ranks.push_back({{"data_rank", data_rank.data_rank}, {"s", data_rank.s}});
+
+  WaitJson workers = WaitJson::array(), operations = WaitJson::array();
+  for (auto const& worker : slowdown.workers)
+    workers.push_back({{"rank", rank_of(run, worker.ref)},
+                       {"device", worker.ref.device},
+                       {"stage", worker.stage},
+                       {"data_rank", worker.data_rank},
+                       {"tensor_rank", worker.tensor_rank},
+                       {"s", worker.s},
+                       {"is_among_slowest", worker.is_among_slowest}});
+  for (auto const& operation : slowdown.operations)
+    operations.push_back({{"name", base::printable(operation.name)}, {"s", operation.s}});
+
+  return {{"s", slowdown.s},
+          {"m_stage", share_or_null(slowdown.m_stage)},
+          {"m_slowest_stage", share_or_null(slowdown.m_slowest_stage)},
+          {"m_worker", share_or_null(slowdown.m_worker)},
+          {"steps", slowdown.steps},
+          {"left_out_steps", slowdown.left_out_steps},
+          {"recorded_step_ns", slowdown.recorded_step_ns},
+          {"step_ns", slowdown.step_ns},
+          {"ideal_step_ns", slowdown.ideal_step_ns},
+          {"stages", stages},
+          {"data_ranks", data_ranks},
+          {"workers", workers},
+          {"operations", operations}};
 }
 
 }  // namespace stepscope::reports

@@ -10,5 +10,7 @@ namespace stepscope::reports {
 
 nlohmann::ordered_json waits_json(model::Run const& run, analyzer::Analysis const& analysis);
 nlohmann::ordered_json pipelines_json(model::Run const& run, analyzer::Analysis const& analysis);
+/// Null for runs whose devices name no stages.
+nlohmann::ordered_json slowdown_json(model::Run const& run, analyzer::Analysis const& analysis);
 
 }  // namespace stepscope::reports

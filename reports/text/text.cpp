@@ -13,6 +13,7 @@
 #include "reports/words/host_words.h"
 #include "reports/words/labels.h"
 #include "reports/words/run_notes.h"
+#include "reports/words/slowdown_words.h"
 #include "reports/words/summary.h"
 #include "reports/words/wording.h"
 #include "trace/base/format.h"
@@ -217,6 +218,8 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
   if (!analysis.devices.empty()) text += "\n" + device_rows_text(run, analysis, summary, paint);
   text += waits_text(run, analysis, width);
+  if (analysis.slowdown)
+    text += "\n" + wrapped(slowdown_sentence(*analysis.slowdown), width, "  ", "    ");
   text += hosts_text(run, analysis, paint, width);
 
   bool const is_judged = !analysis.devices.empty() || summarize_hosts(analysis).mean_ns ||

@@ -298,6 +298,11 @@ constexpr std::array kRules = {
               "cables and error counters, PCIe lanes and switches, "
               "the network card that the library chose, other traffic. "
               "Or place ranks that communicate most where links are fast."},
+    RuleWords{"unequal-workers", "A stage or worker of the pipeline is slower than the others",
+              "In each step all other workers wait for it.", describe_workers,
+              "A slow stage: move layers from it to other stages; the last stage also computes "
+              "the output layer and the loss. A slow worker: compare its machine, clocks and "
+              "input with those of the same stage."},
     RuleWords{"pipeline-bubble", "Stages of the pipeline wait for each other",
               "Stages wait while the pipeline fills and drains, or for a stage that has more work.",
               describe_bubble,

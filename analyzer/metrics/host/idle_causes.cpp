@@ -9,6 +9,7 @@
 #include "analyzer/metrics/core/quantile.h"
 #include "analyzer/metrics/host/sync_lead.h"
 #include "analyzer/metrics/work/kernels.h"
+#include "trace/model/derive/pipeline_place.h"
 #include "trace/model/kind_scan.h"
 
 namespace stepscope::analyzer {
@@ -69,7 +70,8 @@ class GapExplainer {
         cursors_(device.trace().tracks().size()),
         first_op_begin_(device.ops.empty() ? 0 : rows_.start(device.ops.front())),
         lead_(device),
-        is_graph_launch_(device.trace().strings().size(), -1) {}
+        is_graph_launch_(device.trace().strings().size(), -1),
+        is_pipeline_worker_(model::pipeline_place_of(device.name).has_value()) {}
 
   /// Gaps must come in order of time. `next_op` = the row that ends the gap, if an op does. (Ids
   /// and not optionals of rows, here and below: those are written in two pieces and read in one,
@@ -158,6 +160,8 @@ class GapExplainer {
   int64_t peer_launched(Interval after_launched) const {
     uint32_t const op = next_op_.value;
     if (rows_.kind(op) != EventKind::kCollective) return after_launched.begin;
+    if (waits_for_workers(op)) return after_launched.end;
+
     auto const peer =
         std::lower_bound(peers_.begin(), peers_.end(), op,
                          [](PeerLaunch const& p, uint32_t row) { return p.row < row; });
@@ -166,6 +170,14 @@ class GapExplainer {
     return peer->last_launch_end > after_launched.end
                ? after_launched.begin
                : std::max(after_launched.begin, peer->last_launch_end);
+  }
+
+  /// Timelines of pipelines tell no launches, and a worker's collectives begin when all are there.
+  /// The gathering of weights begins a step: before it lies what the timeline left out.
+  [[nodiscard]] bool waits_for_workers(uint32_t op) const {
+    if (!is_pipeline_worker_) return false;
+    auto const& detail = device_.trace().detail<model::CollectiveDetail>(op);
+    return detail.participants > 1 && detail.op != model::CollectiveOp::kAllGather;
   }
 
   bool is_later_graph_node() {
@@ -342,6 +354,7 @@ class GapExplainer {
   std::vector<HostStep> const* steps_of_thread_ = nullptr;
   std::array<Passed, kSetPlaces> passed_{};
   std::vector<int8_t> is_graph_launch_;  ///< by string; −1 = not asked
+  bool is_pipeline_worker_ = false;
   bool is_whole_ = true;     // nothing explains any of the gap yet: what follows is not filled
   IntervalSet rest_, left_;  // reused from gap to gap
   std::vector<Piece> pieces_;

@@ -21,7 +21,7 @@ bool is_explained(std::vector<Finding> const& findings) {
     // The stages of a pipeline have different work by design; threads that share cores take them
     // from each other.
     return finding.rule == "straggler" || finding.rule == "pipeline-bubble" ||
-           finding.rule == "oversubscribed-host";
+           finding.rule == "unequal-workers" || finding.rule == "oversubscribed-host";
   });
 }
 

@@ -43,7 +43,9 @@ PipelineStats::Stage const& stage_with_most(PipelineStats const& pipeline,
 /// comes from, as far as it is more than the schedule's.
 bool is_named_elsewhere(PipelineStats const& pipeline, std::vector<Finding> const& findings) {
   return std::any_of(findings.begin(), findings.end(), [&](Finding const& finding) {
-    if (finding.rule != "straggler" && finding.rule != "slow-link") return false;
+    if (finding.rule != "straggler" && finding.rule != "slow-link" &&
+        finding.rule != "unequal-workers")
+      return false;
     return finding.where &&
            std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
                        [&](auto const& stage) { return stage.ref == *finding.where; });

@@ -12,6 +12,7 @@
 #include "reports/html/table.h"
 #include "reports/text/waits.h"
 #include "reports/words/language.h"
+#include "reports/words/slowdown_words.h"
 #include "reports/words/summary.h"
 #include "trace/base/format.h"
 
@@ -274,6 +275,54 @@ std::string step_waits_block(Page const& page) {
   return body + folded("Data as a table", step_waits_table(page, matrix));
 }
 
+/// A colour for each stage and data-parallel rank: how much longer a step is for it alone.
+std::string slowdown_map(analyzer::SlowdownStats const& slowdown) {
+  constexpr double kFullColour = 0.5;  // a step half as long again
+  size_t const columns = std::min(slowdown.data_ranks.size(), kStages);
+  std::string head;
+  for (size_t i = 0; i < columns; ++i)
+    head += fmt::format("<th scope=\"col\">{}</th>", slowdown.data_ranks[i].data_rank);
+
+  std::string body;
+  for (size_t i = 0; i < std::min(slowdown.stages.size(), kStages); ++i) {
+    auto const& stage = slowdown.stages[i];
+    body += fmt::format("<tr><th scope=\"row\">{}</th>", stage.stage);
+    size_t cells = 0;
+    for (auto const& worker : slowdown.workers) {
+      // Workers of one tensor group have the same number.
+      if (worker.stage != stage.stage || cells == columns) continue;
+      body += fmt::format("<td class=\"heat\" style=\"--heat:{:.0f}%\">{}</td>",
+                          std::clamp((worker.s - 1) / kFullColour, 0.0, 1.0) * 100,
+                          slowdown_text(worker.s));
+      ++cells;
+    }
+    body += "</tr>\n";
+  }
+
+  std::string const caption(
+      tr("Length of a step with one worker as recorded and all others equal, over that of equal "
+         "workers"));
+  return fmt::format(
+      "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">"
+      "<table id=\"slowdown-map\" class=\"heatmap\"><caption>{0}</caption>"
+      "<thead><tr><th scope=\"col\">{1}</th>{2}</tr></thead>\n<tbody>{3}</tbody></table></div>\n",
+      caption, tr("Stage, by data rank"), head, body);
+}
+
+std::string slowdown_block(Page const& page) {
+  if (!page.analysis.slowdown) return {};
+  analyzer::SlowdownStats const& slowdown = *page.analysis.slowdown;
+  std::string body = subheading(tr("Unequal workers"));
+  body += fmt::format("<p>{}</p>\n", escape(with_joined_units(slowdown_sentence(slowdown)), 2000));
+  body += slowdown_map(slowdown);
+  body += and_more(std::min(slowdown.stages.size(), kStages), slowdown.stages.size(), "stage");
+
+  return body + how_computed(
+                    "Steps are evaluated without delays between operations. "
+                    "Equal workers take the mean of each pass and the median of each transfer. "
+                    "A worker's number is the lesser one of its stage and its data rank.");
+}
+
 bool has_waiting(analyzer::Analysis const& analysis) {
   return std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
                      [](analyzer::CollectiveStats const& collective) {
@@ -312,7 +361,8 @@ std::string waiting_section(Page const& page) {
 
 std::string pipelines_section(Page const& page) {
   auto const& pipelines = page.analysis.pipelines;
-  if (pipelines.empty()) return {};
+  if (pipelines.empty() && !page.analysis.slowdown) return {};
+  if (pipelines.empty()) return section("pipelines", "Pipeline", slowdown_block(page));
 
   std::string body;
   for (size_t i = 0; i < std::min(pipelines.size(), kPipelines); ++i) {
@@ -336,6 +386,7 @@ std::string pipelines_section(Page const& page) {
       "plus idle time that waits for them, over the measured steps. "
       "With p equal stages, m micro-batches and instant messages it would be (p − 1) / (m "
       "+ p − 1) of the time.");
+  body += slowdown_block(page);
 
   return section("pipelines", pipelines.size() == 1 ? "Pipeline" : "Pipelines", body);
 }

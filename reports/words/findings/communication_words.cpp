@@ -90,6 +90,24 @@ std::string describe_imbalance(FindingContext const& seen) {
   return text;
 }
 
+std::string describe_workers(FindingContext const& seen) {
+  std::string text;
+
+  bool const is_worker = seen.has_subject("cause", "worker");
+  if (is_worker && seen.metric("slow_data_rank"))
+    text = tr(" The worker of stage {} with data rank {} accounts for {} of the loss.",
+              seen.text("slow_stage"), seen.text("slow_data_rank"), seen.text("share_of_loss"));
+  else if (seen.metric("slow_stage"))
+    text = tr(" Stage {} accounts for {} of the loss.", seen.text("slow_stage"),
+              seen.text("share_of_loss"));
+
+  if (auto const own = seen.metric("own_slowdown"))
+    text += tr(" With it alone slow, a step takes {:.2f} × as long as with equal workers.", *own);
+  if (auto const compute = seen.metric("stage_compute"))
+    text += tr(" It computes {:.2f} × the mean of the stages.", *compute);
+  return text + describe_cost(seen);
+}
+
 std::string describe_bubble(FindingContext const& seen) {
   std::string text;
 

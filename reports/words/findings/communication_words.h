@@ -11,6 +11,8 @@ std::string describe_communication(FindingContext const& seen);
 std::string describe_straggler(FindingContext const& seen);
 /// load-imbalance.
 std::string describe_imbalance(FindingContext const& seen);
+/// unequal-workers.
+std::string describe_workers(FindingContext const& seen);
 /// pipeline-bubble.
 std::string describe_bubble(FindingContext const& seen);
 /// slow-link.

@@ -206,6 +206,17 @@ def load_imbalance(trace, finding):
                  f"{longest / 1e9:.1f} s, {usual / 1e9:.1f} s", holds)
 
 
+def unequal_workers(trace, finding):
+    """Compute of the named stage over the mean of all stages, by the names of devices."""
+    stages = collections.Counter()
+    names = {device["device"]: device["name"] for rank in trace.analysis["ranks"] for device in rank["devices"]}
+    for device, time in trace.rows("SELECT device, sum(end_ns - start_ns) FROM events WHERE class = 'compute' GROUP BY device"):
+        stages[int(re.match(r"PP rank (\d+)", names[device])[1])] += time
+    ratio = stages[finding["metrics"]["slow_stage"]] * len(stages) / sum(stages.values())
+    said = finding["metrics"].get("stage_compute", ratio)
+    return Check(f"the stage computes {said:.2f} × the mean", f"{ratio:.2f} ×", abs(said - ratio) < 0.01)
+
+
 def grouped(rows):
     groups = {}
     for row in rows:
@@ -221,7 +232,8 @@ def trace_quality(trace, finding):
 
 
 CHECKS = {"host-bound-launches": host_bound_launches, "input-bound": input_bound, "exposed-communication": exposed_communication,
-          "tensor-cores-unused": tensor_cores_unused, "straggler": straggler, "trace-quality": trace_quality, "load-imbalance": load_imbalance}
+          "tensor-cores-unused": tensor_cores_unused, "straggler": straggler, "trace-quality": trace_quality, "load-imbalance": load_imbalance,
+          "unequal-workers": unequal_workers}
 
 
 def traces_in(folder):

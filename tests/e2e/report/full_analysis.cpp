@@ -142,6 +142,19 @@ void add_all_facts(analyzer::Analysis& analysis, std::string const& name) {
   pipeline.imbalance = 1.027;
   analysis.pipelines = {pipeline};
 
+  analyzer::SlowdownStats slowdown;
+  slowdown.s = 1.179;
+  slowdown.m_stage = slowdown.m_slowest_stage = 0.8;
+  slowdown.m_worker = 0.6;
+  slowdown.stages = {{0, 0.998, 0.9}, {1, 1.232, 1.1}};
+  slowdown.data_ranks = {{0, 1.173}};
+  slowdown.workers = {{first, 0, 0, 0, 0.998, false}, {first, 1, 0, 0, 1.173, true}};
+  slowdown.operations = {{name + " pass", 1.09}};
+  slowdown.steps = 4;
+  slowdown.recorded_step_ns = slowdown.step_ns = 118e6;
+  slowdown.ideal_step_ns = 100e6;
+  analysis.slowdown = slowdown;
+
   analyzer::KernelStats kernel;
   kernel.ref = first;
   kernel.name = name + " kernel";

@@ -138,7 +138,7 @@ TEST_F(RealBuffers, of_copies_and_allocations_have_their_bytes) {
   // What the program says of itself.
   uint64_t copied = 0;
   for (model::EventBatch const& track : tracks_)
-    for (auto const& copy : std::get<model::DetailColumn<model::MemcpyDetail>>(track.details))
+    for (auto const& copy : std::get<model::DetailColumn<model::CopyDetail>>(track.details))
       copied += copy.bytes;
   EXPECT_EQ(copied, 7'864'280U + 983'040U + 1'310'720U);
 }

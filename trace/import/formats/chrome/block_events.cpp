@@ -174,7 +174,8 @@ class BlockReader {
     KinetoArguments const a = read_kineto_arguments(event.arguments);
     to.add(EventKind::kRange, times.start, times.dur, StringId{name}, a.correlation);
     if (a.step_around)
-      block_.parts.push_back({where, static_cast<uint32_t>(to.size() - 1), *a.step_around});
+      block_.parts.push_back({where, static_cast<uint32_t>(to.size() - 1), *a.step_around,
+                              a.sequence.value_or(-1), a.model_chunk.value_or(-1)});
 
     bool const has_shape = a.kernel.grid_x > 0 || a.bytes > 0;
     bool const is_placed = a.stream && a.device && a.correlation != 0;

@@ -148,6 +148,7 @@ struct BlockEvents {
   struct Part {
     uint32_t track, row;
     int64_t step;
+    int64_t sequence, model_chunk;  ///< as KinetoArguments; −1 = none
   };
   std::vector<uint32_t> undecided;  ///< by track, rows of no known category
   std::vector<Saying> sayings;      ///< in their order

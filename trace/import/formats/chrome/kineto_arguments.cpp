@@ -116,6 +116,7 @@ class ArgumentReader {
       case 's':
         if (is(key, "step_num")) return set(a_.step, number());
         if (is(key, "step")) return set(a_.step_around, number());
+        if (is(key, "seq_id")) return set(a_.sequence, number());
         return (is(key, "stream") || is(key, "stream_id") || is(key, "streamId") ||
                 is(key, "stream id")) &&
                set(a_.stream, number());
@@ -123,6 +124,7 @@ class ArgumentReader {
         if (is(key, "kernel_details")) return set(a_.kernel, parse_kernel_details(text()));
         return false;
       case 'm':
+        if (is(key, "model_chunk")) return set(a_.model_chunk, number());
         if (is(key, "memcpy_details") || is(key, "memset_details"))
           return set(a_.bytes, parse_copy_details(text()).bytes);
         return false;

@@ -17,7 +17,9 @@ struct KinetoArguments {
   std::optional<int32_t> device;
   std::optional<int64_t> stream;
   std::optional<int64_t> step;            ///< of a range that JAX or TensorFlow marks as a step
-  std::optional<int64_t> step_around;     ///< in which the range is, as Megatron writes it
+  std::optional<int64_t> step_around;     ///< in which the range is (Megatron)
+  std::optional<int64_t> sequence;        ///< among ops of its name there (Megatron)
+  std::optional<int64_t> model_chunk;     ///< part of the model of a stage with several
   uint64_t bytes = 0;                     ///< of a copy
   model::KernelDetail kernel;             ///< as far as a kernel says
   bool is_collective = false;             ///< says what it communicates

@@ -158,7 +158,8 @@ std::vector<size_t> MergedEvents::add_tracks(BlockEvents& block,
   }
   for (BlockEvents::Part const& part : block.parts) {
     MergedTrack& track = tracks_[numbers[part.track]];
-    track.parts.push_back({track.batches.size() - 1, part.row, part.step});
+    track.parts.push_back(
+        {track.batches.size() - 1, part.row, part.step, part.sequence, part.model_chunk});
   }
 
   return numbers;
@@ -322,6 +323,8 @@ void MergedEvents::add_devices(TraceHeader const& header) {
     model::Device device;
     if (known != header.devices.end()) device = *known;
     device.id = id;
+    if (auto const worker = pipeline_devices_.find(id); worker != pipeline_devices_.end())
+      device.name = worker->second;
     if (device.name.empty()) device.name = fmt::format("GPU {}", in_file);
     if (parted != parted_devices_.end())
       device.name += fmt::format(" (process {})", text_of(parted->second.second));
@@ -430,6 +433,7 @@ model::Trace MergedEvents::finish(TraceHeader header) && {
   add_late_rank(header);
   close_brackets();
   part_devices();
+  take_pipeline();
   for (MergedTrack& track : tracks_) track.id = builder_.add_track({});
 
   decide_roles();

@@ -13,6 +13,7 @@
 
 #include "trace/base/hash_number.h"
 #include "trace/import/formats/chrome/block_events.h"
+#include "trace/import/formats/chrome/pipeline_workers.h"
 #include "trace/import/formats/chrome/trace_header.h"
 #include "trace/import/formats/chrome/track_roles.h"
 #include "trace/model/build/trace_builder.h"
@@ -55,6 +56,7 @@ class MergedEvents {
     size_t batch;
     uint32_t row;
     int64_t step;
+    int64_t sequence, model_chunk;
   };
   struct MergedTrack {
     TrackKey key;
@@ -84,6 +86,13 @@ class MergedEvents {
   };
   /// Streams of one device number, by process (merged_processes.cpp).
   using TracksOfProcesses = std::map<std::string, std::vector<size_t>>;
+  void take_pipeline();
+  [[nodiscard]] bool is_pipeline_track(MergedTrack const& track) const;
+  [[nodiscard]] std::optional<model::PipelinePlace> place_in_pipeline(
+      MergedTrack const& track, PipelineLane const& lane) const;
+  static void take_pipeline_ops(MergedTrack const& track, PipelineLane const& lane,
+                                std::vector<PipelineOp>& ops);
+  void add_pipeline_tracks(PipelineWorker worker, int32_t device, std::string const& process);
   void part_devices();
   void part_device(int32_t device, TracksOfProcesses const& processes, std::set<int32_t>& used);
   void part_correlations();
@@ -151,6 +160,7 @@ class MergedEvents {
   std::map<int32_t, std::set<std::string>> device_users_;  ///< BlockEvents::DeviceUser
   std::map<int32_t, std::pair<int32_t, std::string>>
       parted_devices_;  ///< by number: the one in the file, and the process
+  std::map<int32_t, std::string> pipeline_devices_;  ///< names of workers, by number
   std::vector<std::pair<size_t, size_t>>
       parts_;  ///< tracks whose rank is known among several ranks', and the rank's place
   std::optional<LastOp> last_op_;

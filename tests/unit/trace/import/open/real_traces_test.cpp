@@ -85,6 +85,24 @@ TEST_F(RealTraces, HaveTheDeviceTimesOfAnIndependentCalculation) {
   EXPECT_GE(compared, 14);
 }
 
+/// StragglerAnalysis publishes these numbers of its job with a long last stage.
+TEST_F(RealTraces, HaveTheSlowdownThatItsAuthorsPublish) {
+  std::string const name = "chrome/megatron-8gpu.json.gz";
+  if (!fs::exists(folder() / name)) GTEST_SKIP() << "no " << name;
+  analyzer::Analysis const analysis = analyzer::analyze(open(name));
+  EXPECT_EQ(analysis.devices.size(), 8U);
+
+  ASSERT_TRUE(analysis.slowdown);
+  constexpr double kTolerance = 0.0001;
+  EXPECT_NEAR(analysis.slowdown->s, 1.1787, kTolerance);
+  EXPECT_NEAR(analysis.slowdown->m_stage.value_or(0), 1.2194, kTolerance);
+  EXPECT_NEAR(analysis.slowdown->m_worker.value_or(0), 0.0314, kTolerance);
+  std::vector<double> const published = {0.9980, 0.9831, 0.9825, 1.2323};
+  ASSERT_EQ(analysis.slowdown->stages.size(), published.size());
+  for (size_t stage = 0; stage < published.size(); ++stage)
+    EXPECT_NEAR(analysis.slowdown->stages[stage].s, published[stage], kTolerance);
+}
+
 /// TraceLens: fills count as computation there, too.
 TEST_F(RealTraces, HaveTheTimeSplitThatAnotherToolFinds) {
   std::ifstream file(folder() / "golden/h100-vit.gpu_timeline.csv");
