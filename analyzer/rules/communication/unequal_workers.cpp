@@ -36,6 +36,24 @@ MeasuredDevice const* measured_worker(RuleInput const& input, DeviceRef ref) {
   return at == input.measured.end() ? nullptr : &*at;
 }
 
+/// A straggler among the workers that are named is the same loss, seen from one of them: one
+/// culprit stays, as severe as the worse of both.
+void take_over_straggler(SlowdownStats const& slowdown, SlowdownStats::Worker const& named,
+                         bool is_worker, Finding& finding, std::vector<Finding>& findings) {
+  auto const is_of_named = [&](Finding const& other) {
+    if (other.rule != "straggler" || !other.where) return false;
+    return std::any_of(slowdown.workers.begin(), slowdown.workers.end(),
+                       [&](SlowdownStats::Worker const& worker) {
+                         return worker.ref == *other.where && worker.stage == named.stage &&
+                                (!is_worker || worker.data_rank == named.data_rank);
+                       });
+  };
+
+  for (Finding const& other : findings)
+    if (is_of_named(other)) finding.severity = std::max(finding.severity, other.severity);
+  std::erase_if(findings, is_of_named);
+}
+
 }  // namespace
 
 void find_unequal_workers(RuleInput const& input, std::vector<Finding>& findings) {
@@ -77,6 +95,7 @@ void find_unequal_workers(RuleInput const& input, std::vector<Finding>& findings
   for (Interval const& period : device->periods)
     finding.evidence.push_back({worker->ref, period, {}});
   keep_longest(finding.evidence);
+  take_over_straggler(slowdown, *worker, is_worker, finding, findings);
   findings.push_back(std::move(finding));
 }
 
