@@ -9,7 +9,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 MAX_GLIBC=2.36
-# Limit of the compressed part that a GPU machine is sent: everything but the viewer and its libraries.
+# Limit of the compressed part that a GPU machine is sent: everything but the viewer with its libraries, and the tests that need no GPU.
 MAX_GPU_PART_BYTES=50000000
 
 check=0
@@ -77,13 +77,19 @@ note "needs glibc $worst"
   die "package.sh: the bundle needs glibc $worst, more than $MAX_GLIBC: build it on Debian 12"
 
 tar -C build/portable --sort=name --owner=0 --group=0 --numeric-owner -czf "build/portable/$name.tar.gz" "$name"
-viewer_files=("$name/bin/stepscope-viewer")
-for library in "${!carried[@]}"; do
-  if [[ ${carried[$library]} == viewer ]]; then viewer_files+=("$name/lib/$library"); fi
+not_for_gpus=("$name/bin/stepscope-viewer")
+for test in "$stage"/tests/*; do
+  case $(basename "$test") in
+    cuda_tests | gpu) ;;
+    *) not_for_gpus+=("$name/tests/$(basename "$test")") ;;
+  esac
 done
-gpu_bytes=$(tar -C build/portable --sort=name "${viewer_files[@]/#/--exclude=}" -cz "$name" | wc -c)
+for library in "${!carried[@]}"; do
+  if [[ ${carried[$library]} == viewer ]]; then not_for_gpus+=("$name/lib/$library"); fi
+done
+gpu_bytes=$(tar -C build/portable --sort=name "${not_for_gpus[@]/#/--exclude=}" -cz "$name" | wc -c)
 note "$(du -sb "$stage" | cut -f1 | numfmt --to=iec) unpacked, $(stat -c %s "build/portable/$name.tar.gz" | numfmt --to=iec) as build/portable/$name.tar.gz"
-note "$(numfmt --to=iec "$gpu_bytes") of it without the viewer: what a GPU machine needs (limit $(numfmt --to=iec $MAX_GPU_PART_BYTES))"
+note "$(numfmt --to=iec "$gpu_bytes") of it without the viewer and the tests that need no GPU: what a GPU machine needs (limit $(numfmt --to=iec $MAX_GPU_PART_BYTES))"
 ((gpu_bytes <= MAX_GPU_PART_BYTES)) || die "package.sh: the part that a GPU machine needs is too large"
 if ((!check)); then exit 0; fi
 

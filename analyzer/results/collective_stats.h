@@ -73,11 +73,11 @@ struct PipelineStats {
 /// "Slowdown"). Step times are means over the steps. Each S is a step time over the one of equal
 /// workers.
 struct SlowdownStats {
-  double s = 1;                    ///< with the recorded durations, without delays between them
-  std::optional<double> m_stage;   ///< share of the loss that a faster last stage gets back; none
-                                   ///< where there is no loss
+  double s = 1;                   ///< with the recorded durations, without delays between them
+  std::optional<double> m_stage;  ///< share of the loss that a faster last stage gets back; none
+                                  ///< where there is no loss
   std::optional<double> m_slowest_stage;  ///< the same of the stage with the largest s
-  std::optional<double> m_worker;  ///< the same of the slowest 3 % of the workers
+  std::optional<double> m_worker;         ///< the same of the slowest 3 % of the workers
   struct Stage {
     int32_t stage = 0;
     double s = 1;              ///< with this stage as recorded, all others equal

@@ -96,7 +96,7 @@ constexpr std::array kExplanations = {
     Explanation{"memory-fragmentation", "warmup-in-measurement", is_growth_of_steps},
 };
 
-/// Of the step. A replay is not truer than that.
+/// A share of the step. A replay is not truer than that.
 constexpr double kLeastGain = 0.01;
 
 bool gives_something(Finding const& finding) {

@@ -88,9 +88,9 @@ struct CaptureOptions {
   int32_t world_size = 1;
   NcclDetail nccl = NcclDetail::kNetwork;
   int32_t sample_ms = kDefaultSampleMs;  ///< 0 = no counters of GPUs
-  std::string sampler;  ///< where who reads them is reached (nvml/sampling_service.h)
-  int turn_socket = -1;                  ///< −1 = the program has no turns
-  uint64_t turn_inode = 0;               ///< which socket it is
+  std::string sampler;      ///< where who reads them is reached (nvml/sampling_service.h)
+  int turn_socket = -1;     ///< −1 = the program has no turns
+  uint64_t turn_inode = 0;  ///< which socket it is
   int64_t turn_steps = 1;
   bool report_loss = false;
   bool forked = false;  ///< the process is a fork of a traced one: never takes the rank's file name

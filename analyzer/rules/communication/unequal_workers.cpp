@@ -8,7 +8,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Whoever accounts for at least half of the loss is worth changing first.
+/// A stage or worker that accounts for at least half of the loss is worth changing first.
 constexpr double kNamedShare = 0.5;
 /// A stage whose one slow worker accounts for nearly as much is not to be named: its other workers
 /// are not slow.

@@ -149,8 +149,7 @@ Expected<void> CudaDevice::open() {
 
   constexpr int kTries = 100;  // the first ones wait for the driver to get ready
   for (int i = 0; i < kTries && clock_ == nullptr; ++i) clock_ = ClockBase::measure(events_, idle_);
-  if (clock_ == nullptr)
-    clock_ = ClockBase::measure(events_, idle_, ClockBase::kSlowToleranceNs);
+  if (clock_ == nullptr) clock_ = ClockBase::measure(events_, idle_, ClockBase::kSlowToleranceNs);
   clock_measured_ns_ = now_ns();
   if (clock_ == nullptr)
     return base::fail("the GPU does not answer within 5 s, end other programs that use it");

@@ -332,6 +332,27 @@ TEST_F(CuptiSourceTest, waits_for_a_clock_that_cannot_be_read_yet) {
               static_cast<double>(start - static_cast<int64_t>(kOrigin)), kClocksAreRead);
 }
 
+TEST_F(CuptiSourceTest, does_not_decide_what_the_clock_is_while_cupti_begins) {
+  version = cupti::k13v0;
+  constexpr int64_t kAhead = 1'700'000'000'000'000'000;
+  fake.clock_offset_ns = kAhead;
+  fake.answers["GetTimestamp"] = CUPTI_ERROR_NOT_INITIALIZED;
+  // A round of the writer, while the program's thread is in CUPTI's first calls.
+  fake.inside = [this](std::string const& call) {
+    if (call.starts_with("ActivityEnable")) source->drain(store, clock);
+  };
+  source->driver_starts();
+  fake.inside = nullptr;
+  fake.answers.clear();
+
+  auto record = kernel("k", {0, 0}, 1);
+  record.start = record.end = static_cast<uint64_t>(monotonic_ns() + kAhead);
+  ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
+  finish();
+  EXPECT_THAT(names(), ElementsAre("k"));
+  EXPECT_THAT(store.info.facts, Not(Contains(Pair("cuda clock", HasSubstr("CLOCK_REALTIME")))));
+}
+
 TEST_F(CuptiSourceTest, takes_a_clock_that_is_never_told_for_real_time) {
   version = cupti::k13v0;
   fake.answers["GetTimestamp"] = CUPTI_ERROR_UNKNOWN;

@@ -96,7 +96,7 @@ class RealBuffers : public testing::Test {
           result.emplace(track.correlation[i], track.start[i]);
     return result;
   }
-  /// Of every kernel.
+  /// Calls `see` with the track and the row of every kernel.
   template <class See>
   void for_each_kernel(See const& see) const {
     for (model::EventBatch const& track : tracks_)
