@@ -122,8 +122,8 @@ TEST_F(Tune, ACutLineIsReportedAndMeasuredAgain) {
 /// The faults of the default are large, so that a busy machine does not hide them.
 TEST_F(Tune, CuresATrainingThatWaitsForItsInput) {
   Outcome const outcome = stepscope(
-      "tune cifar10 --device host:2 --batch 4 --steps 80 --log-every 0 --no-overlap "
-      "--input-delay-ms 40 --min-effect 5 --time 5m --pairs 24 -o tuned");
+      "tune cifar10 --device host:2 --batch 4 --steps 40 --log-every 0 --input-delay-ms 60 "
+      "--min-effect 25 --time 1m --pairs 4 -o tuned");
   if (outcome.code == 3) GTEST_SKIP() << "the machine is too noisy: " << outcome.output;
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_NE(read("tuned/best.toml").find("input-delay-ms = \"0\""), std::string::npos);
@@ -131,7 +131,7 @@ TEST_F(Tune, CuresATrainingThatWaitsForItsInput) {
 
   for (json const& trial : trials("tuned")) {
     if (trial["verdict"] == "accepted") {
-      EXPECT_GT(trial["low"].get<double>(), 0.05);
+      EXPECT_GT(trial["low"].get<double>(), 0.25);
     }
   }
 }

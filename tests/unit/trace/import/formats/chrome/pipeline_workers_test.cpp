@@ -64,7 +64,7 @@ Timeline two_by_two() {
   for (int data = 0; data < 2; ++data) {
     timeline.process(data, fmt::format("DP rank [{}]", data));
     for (int stage = 0; stage < 2; ++stage) {
-      int const tid = 10 * (2 * stage + data);
+      int const tid = 20 * stage;
       for (auto const& [offset, stream] : {std::pair(0, "compute"), {1, "pp-comm"}, {2, "dp-comm"}})
         timeline.thread(data, tid + offset,
                         fmt::format("PP rank {}, TP rank 0, {}", stage, stream));
