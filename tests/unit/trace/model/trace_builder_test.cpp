@@ -198,7 +198,7 @@ struct LaunchedStream {
             EventKind kind = EventKind::kLaunch) {
     builder.events(thread).add(kind, time, duration, builder.intern(name), ++last_correlation);
   }
-  /// Of the last call.
+  /// A kernel that the last call launched.
   void op(int64_t time, int64_t duration) {
     builder.events(stream).add(EventKind::kKernel, time, duration, StringId{0}, last_correlation,
                                KernelDetail{});
