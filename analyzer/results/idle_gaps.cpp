@@ -14,8 +14,9 @@ class DeviceGaps::ReasonNumbers {
 
   size_t number(Reason const& reason) {
     uint64_t const flags =
-        static_cast<uint64_t>(reason.why_not) << 6U ^ uint64_t { reason.is_way_from_sync } << 5U ^
-        uint64_t { reason.host_is_apart } << 4U ^ static_cast<uint64_t>(reason.cause);
+        uint64_t{reason.is_staging} << 8U ^ static_cast<uint64_t>(reason.why_not) << 6U ^
+        uint64_t { reason.is_way_from_sync } << 5U ^ uint64_t { reason.host_is_apart } << 4U ^
+        static_cast<uint64_t>(reason.cause);
     uint64_t const key = uint64_t{reason.host_name.value} << 32U ^
                          uint64_t { reason.host_track.value } << 8U ^ flags;
 
@@ -50,9 +51,9 @@ DeviceGaps::DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_r
     if (place % kBlock == 0) block_begins_.push_back(gap.when.begin);
     begins_.push_back(gap.when.begin - block_begins_.back());
     lengths_.push_back(gap.when.length());
-    reason_of_.push_back(
-        static_cast<int64_t>(numbers.number({gap.cause, gap.host_is_apart, gap.host_name,
-                                             gap.host_track, gap.is_way_from_sync, gap.why_not})));
+    reason_of_.push_back(static_cast<int64_t>(
+        numbers.number({gap.cause, gap.host_is_apart, gap.host_name, gap.host_track,
+                        gap.is_way_from_sync, gap.is_staging, gap.why_not})));
   }
 
   if (!with_rows) return;
@@ -75,6 +76,7 @@ IdleGap DeviceGaps::operator[](size_t place) const {
   gap.host_name = why.host_name;
   gap.host_track = why.host_track;
   gap.is_way_from_sync = why.is_way_from_sync;
+  gap.is_staging = why.is_staging;
   gap.why_not = why.why_not;
 
   if (!host_rows_.empty()) gap.host_row = host_rows_[place];

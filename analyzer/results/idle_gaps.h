@@ -38,6 +38,8 @@ struct IdleGap {
   model::TrackId host_track;   ///< its thread
   /// The host is late because syncs blocked it before (metrics/host/sync_lead.h).
   bool is_way_from_sync = false;
+  /// The host copies the pageable memory of the copy that ends the gap (metrics/work/copies.h).
+  bool is_staging = false;
   NotExplained why_not = NotExplained::kOther;
 };
 
@@ -53,6 +55,7 @@ class DeviceGaps {
   [[nodiscard]] IdleGap operator[](size_t place) const;
   [[nodiscard]] IdleCause cause(size_t place) const { return reason(place).cause; }
   [[nodiscard]] bool is_way_from_sync(size_t place) const { return reason(place).is_way_from_sync; }
+  [[nodiscard]] bool is_staging(size_t place) const { return reason(place).is_staging; }
   [[nodiscard]] NotExplained why_not(size_t place) const { return reason(place).why_not; }
   [[nodiscard]] Interval when(size_t place) const {
     int64_t const begin = begin_of(place);
@@ -72,6 +75,7 @@ class DeviceGaps {
     model::StringId host_name;
     model::TrackId host_track;
     bool is_way_from_sync = false;
+    bool is_staging = false;
     NotExplained why_not = NotExplained::kOther;
     friend bool operator==(Reason const&, Reason const&) = default;
   };

@@ -50,10 +50,10 @@ bool is_benchmark(model::Run const& run) {
 }
 
 bool speaks_of_benchmarks(std::string_view rule) {
-  static constexpr std::array<std::string_view, 9> kRules = {
-      "hung-collective",      "slow-link",           "throttling",
-      "memory-leak",          "memory-pressure",     "trace-quality",
-      "memory-fragmentation", "oversubscribed-host", "profiler-overhead"};
+  static constexpr std::array<std::string_view, 10> kRules = {
+      "device-error",        "hung-collective",  "slow-link",     "throttling",
+      "memory-leak",         "memory-pressure",  "trace-quality", "memory-fragmentation",
+      "oversubscribed-host", "profiler-overhead"};
   return std::find(kRules.begin(), kRules.end(), rule) != kRules.end();
 }
 

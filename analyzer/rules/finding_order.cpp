@@ -128,6 +128,9 @@ void order_findings(std::vector<Finding>& findings) {
   }
 
   std::stable_sort(findings.begin(), findings.end(), [](Finding const& a, Finding const& b) {
+    // A program that failed is no program to be made faster.
+    bool const a_failed = a.rule == "device-error", b_failed = b.rule == "device-error";
+    if (a_failed != b_failed) return a_failed;
     if (a.severity != b.severity) return a.severity > b.severity;
     return a.cost_ns_per_step.value_or(-1) > b.cost_ns_per_step.value_or(-1);
   });

@@ -13,6 +13,7 @@ namespace stepscope::analyzer {
 namespace {
 
 constexpr std::array kRules = {
+    Rule{"device-error", find_device_error},
     Rule{"hung-collective", find_hung_collective},
     Rule{"input-bound", find_input_bound},
     Rule{"blocking-sync", find_blocking_sync},

@@ -5,6 +5,7 @@
 
 namespace stepscope::analyzer {
 
+void find_device_error(RuleInput const& input, std::vector<Finding>& findings);
 void find_hung_collective(RuleInput const& input, std::vector<Finding>& findings);
 void find_input_bound(RuleInput const& input, std::vector<Finding>& findings);
 void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& findings);

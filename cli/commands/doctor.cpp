@@ -19,6 +19,7 @@
 #include "trace/file/reader.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/open/open_run.h"
+#include "trace/model/kinds.h"
 
 namespace stepscope::cli {
 namespace {
@@ -215,8 +216,10 @@ base::Expected<Diagnosis> diagnose(std::string const& path) {
   add_drops(*file, diagnosis);
   add_earlier_losses(file->log(), diagnosis);
 
-  // Names and details tell nothing here.
-  if (auto const trace = file->read({.columns = {.name = false, .correlation = true, .tables = 0}}))
+  // Names of calls and directions of copies tell which launches and overlaps are faults; other
+  // details tell nothing here.
+  constexpr uint32_t kCopyTable = 1U << static_cast<int>(model::DetailTable::kCopies);
+  if (auto const trace = file->read({.columns = {.correlation = true, .tables = kCopyTable}}))
     add_doubts(trace->log(), diagnosis);
   else
     diagnosis.doubts.push_back(

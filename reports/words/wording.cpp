@@ -38,6 +38,8 @@ std::string describe_idle(FindingContext const& seen) {
   if (seen.metric("long_gaps_ns_per_step"))
     text +=
         tr(" Gaps longer than a millisecond make up {} of it.", seen.text("long_gaps_ns_per_step"));
+  if (seen.has_subject("gaps", "compilation"))
+    text += tr(" Most of that time the host compiles or loads code.");
   if (seen.metric("before_first_op_ns_per_step"))
     text +=
         tr(" {} of it come before the first recorded operation. "
@@ -131,6 +133,13 @@ std::string describe_apparent(FindingContext const& seen) {
       "them. The links are at least this fast, perhaps much faster.",
       seen.where(), seen.text("messages"), seen.text("bytes"), seen.text("apparent_gbps"),
       seen.text("at_least_gbps"), seen.text("expected_ranks"));
+}
+
+std::string describe_error(FindingContext const& seen) {
+  std::string text = tr(" The error is {}.", seen.subject("error"));
+  if (auto const count = seen.metric("processes"); count && *count > 1)
+    text += tr(" {} processes report one.", seen.text("processes"));
+  return text;
 }
 
 std::string describe_recording(FindingContext const& seen) {
@@ -339,6 +348,14 @@ constexpr std::array kRules = {
               "Use few allocation sizes (pad to fixed shapes), "
               "allocate long-lived tensors before short-lived ones, "
               "or use an allocator with expandable segments."},
+    RuleWords{"device-error", "The program lost its GPU through an error",
+              "A CUDA call returned an error after which the process cannot use the GPU. "
+              "Nothing that was launched later ran, "
+              "and kernels that were running are missing.",
+              describe_error,
+              "Mend this first: it says more than any time in this run. "
+              "Run the program under compute-sanitizer, or with CUDA_LAUNCH_BLOCKING=1 "
+              "so that the failing launch reports the error itself."},
     RuleWords{"throttling", "A device's clock is throttled",
               "While the clock is low, kernels take longer.", describe_throttling,
               "Check cooling, power limit and application clocks of the device (nvidia-smi -q -d "

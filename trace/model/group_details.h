@@ -35,6 +35,9 @@ std::string group_counts_text(GroupCounts const& counts);
 
 /// The group of a track that group_calls_name() named; empty for others.
 std::string_view group_of_calls(std::string_view track_name);
+/// Name of the fact that says which error ended the process's use of its GPU.
+inline constexpr char const* kFatalErrorFact = "CUDA error";
+
 /// A fact's value; empty when it is not there.
 std::string_view fact_of(TraceInfo const& info, std::string_view name);
 /// Nothing when the process does not say.

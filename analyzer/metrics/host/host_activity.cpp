@@ -10,6 +10,11 @@
 namespace stepscope::analyzer {
 namespace {
 
+/// Launches that take several times as long as usual.
+constexpr int64_t kHeldLaunchNs = 20'000;
+/// Threads that allocate at once: more are not looked for.
+constexpr ptrdiff_t kMostAllocators = 8;
+
 using model::EventKind;
 
 /// Ranges around the blocking call of a loader: PyTorch's
@@ -63,6 +68,7 @@ HostActivity::HostActivity(model::RankTrace const& rank,
   overhead_ = model::unite(std::move(overhead));
   find_blocking_copies();
   find_unrecorded_copies();
+  find_held_launches();
 }
 
 void HostActivity::find_blocking_copies() {
@@ -94,6 +100,39 @@ void HostActivity::find_unrecorded_copies() {
   unrecorded_copies_ = model::unite(std::move(calls));
 }
 
+/// The driver allocates under a lock. A long launch that began while another thread allocated, and
+/// that ended with or after that call, waited for it; if that was most of the launch, it explains
+/// it.
+void HostActivity::find_held_launches() {
+  model::Trace const& trace = rank_.trace;
+  RowView const view(rank_);
+  std::vector<uint32_t> allocations;
+  model::for_each_row_of<EventKind::kMemory>(trace, [&](uint32_t row) {
+    if (view.when(row).length() >= kHeldLaunchNs / 2) allocations.push_back(row);
+  });
+  if (allocations.empty()) return;
+
+  std::sort(allocations.begin(), allocations.end(),
+            [&](uint32_t a, uint32_t b) { return view.start(a) < view.start(b); });
+
+  model::for_each_row_of<EventKind::kLaunch>(trace, [&](uint32_t row) {
+    Interval const call = view.when(row);
+    if (call.length() < kHeldLaunchNs) return;
+    auto const behind = std::partition_point(
+        allocations.begin(), allocations.end(),
+        [&](uint32_t allocation) { return view.start(allocation) < call.begin; });
+    auto const first = behind - std::min<ptrdiff_t>(behind - allocations.begin(), kMostAllocators);
+
+    for (auto allocation = first; allocation != behind; ++allocation) {
+      int64_t const end = view.end(*allocation);
+      bool const is_most = end <= call.end && 2 * (end - call.begin) >= call.length();
+      if (!is_most || view.track(*allocation) == view.track(row)) continue;
+      held_launches_.resize(trace.tracks().size());
+      held_launches_[view.track(row).value].push_back({call.begin, end});
+    }
+  });
+}
+
 ThreadSets const& HostActivity::thread(model::TrackId track) {
   std::unique_ptr<ThreadSets>& slot = threads_[track.value];
   if (slot) return *slot;
@@ -109,6 +148,9 @@ ThreadSets const& HostActivity::thread(model::TrackId track) {
   };
 
   model::for_each_row_of<EventKind::kMemory>(columns, rows, add_to(allocation));
+  if (!held_launches_.empty())
+    allocation.insert(allocation.end(), held_launches_[track.value].begin(),
+                      held_launches_[track.value].end());
   model::for_each_row_of<EventKind::kSync>(columns, rows, add_to(sync));
   if (!blocking_copies_.empty())
     sync.insert(sync.end(), blocking_copies_[track.value].begin(),

@@ -14,7 +14,9 @@ namespace stepscope::analyzer {
 
 /// Times of one thread, each a union.
 struct ThreadSets {
-  model::IntervalSet allocation;  ///< in calls that allocate or free device memory
+  /// In calls that allocate or free device memory, and in launches that such a call of another
+  /// thread held up.
+  model::IntervalSet allocation;
   model::IntervalSet sync;  ///< in calls that block until device work is over, copies among them
   model::IntervalSet
       input;  ///< waiting for training data: annotated, or a range named like a loader's wait
@@ -44,6 +46,7 @@ class HostActivity {
  private:
   void find_blocking_copies();
   void find_unrecorded_copies();
+  void find_held_launches();
 
   model::RankTrace const& rank_;
   std::vector<std::vector<HostStep>> const& steps_;
@@ -53,7 +56,8 @@ class HostActivity {
   std::unique_ptr<model::IntervalSet> step_thread_input_;
   model::IntervalSet overhead_, unrecorded_copies_;
   std::vector<std::vector<Interval>>
-      blocking_copies_;  ///< calls by track; empty where there is none
+      blocking_copies_;                               ///< calls by track; empty where there is none
+  std::vector<std::vector<Interval>> held_launches_;  ///< times by track; empty where there is none
 };
 
 /// Walks one thread forward in time and says which host event ran innermost for most of a window.

@@ -8,6 +8,7 @@
 #include "analyzer/metrics/core/add_interval.h"
 #include "analyzer/metrics/core/quantile.h"
 #include "analyzer/metrics/host/sync_lead.h"
+#include "analyzer/metrics/work/copies.h"
 #include "analyzer/metrics/work/kernels.h"
 #include "trace/model/derive/pipeline_place.h"
 #include "trace/model/kind_scan.h"
@@ -291,7 +292,26 @@ class GapExplainer {
       if (piece.cause == IdleCause::kSync) lead_.pay(piece.when);
   }
 
-  void emit_piece(Piece const& piece) {
+  /// The part of a late launch in which its call copies pageable memory; empty = none.
+  [[nodiscard]] Interval staging_in(Piece const& piece) const {
+    if (piece.cause != IdleCause::kLaunchBound || !is_staged_copy(device_.trace(), next_op_.value))
+      return {piece.when.end, piece.when.end};
+    return {std::clamp(rows_.start(launch_.value), piece.when.begin, piece.when.end),
+            piece.when.end};
+  }
+
+  void emit_piece(Piece piece) {
+    Interval const staging =
+        launch_.valid() ? staging_in(piece) : Interval{piece.when.end, piece.when.end};
+    piece.when.end = staging.begin;
+    if (piece.when.begin < piece.when.end) emit_unstaged(piece);
+
+    if (staging.begin == staging.end) return;
+    emit({staging, IdleCause::kSync});
+    gaps_.back().is_staging = true;
+  }
+
+  void emit_unstaged(Piece const& piece) {
     emit(piece);
     if (!launch_.valid()) return;
     if (piece.cause == IdleCause::kSync) lead_.pass_sync(piece.when);

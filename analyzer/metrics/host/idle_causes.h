@@ -18,6 +18,8 @@
 //   graph           after launch.end, in a graph launch that had run nodes before
 //   sync            after launch.end, a thread is in a call that waits for its copy, and the copy
 //                   was not recorded
+//   sync            the launching thread is in the launch call of a copy whose pageable memory it
+//                   copies first (IdleGap::is_staging)
 //   launch_starved  before launch.end. The part that a sync in the same gap costs is a piece of its
 //                   own (sync_lead.h)
 //   launch_latency  what is left, each piece shorter than the limit; of a host device: its thread

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trace/model/api_calls.h"
+#include "trace/model/build/memory_names.h"
 #include "trace/model/kind_scan.h"
 
 namespace stepscope::analyzer {
@@ -119,8 +120,14 @@ MemoryCalls find_memory_calls(model::RankTrace const& rank) {
 }
 
 bool is_allocator_name(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kNames = {
-      "[memory]", "allocate", "free", "memory", "alloc", "MemoryAllocation", "MemoryDeallocation"};
+  constexpr std::array<std::string_view, 8> kNames = {"[memory]",
+                                                      "allocate",
+                                                      "free",
+                                                      "memory",
+                                                      "alloc",
+                                                      "MemoryAllocation",
+                                                      "MemoryDeallocation",
+                                                      model::kModuleVariable};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
          model::classify(model::plain_name(name)) == model::ApiClass::kMemory;
 }

@@ -37,6 +37,9 @@ class GapList {
   [[nodiscard]] bool is_way_from_sync(size_t place) const {
     return all_->is_way_from_sync(list_->rows[place].number);
   }
+  [[nodiscard]] bool is_staging(size_t place) const {
+    return all_->is_staging(list_->rows[place].number);
+  }
   [[nodiscard]] NotExplained why_not(size_t place) const {
     return all_->why_not(list_->rows[place].number);
   }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analyzer/metrics/steps/interleave.h"
+#include "analyzer/metrics/steps/shared_steps.h"
 #include "analyzer/metrics/steps/step_names.h"
 #include "analyzer/metrics/steps/step_numbers.h"
 
@@ -219,7 +220,87 @@ bool begins_in_steps(DeviceOps const& device, std::vector<HostStep> const& steps
   return 2 * static_cast<size_t>(inside) > device.ops.size();
 }
 
-/// Groups ops by host step: fills step_of_op with numbers of `steps`, which come out by host begin.
+/// Makes the steps of a device as its ops ask for them, by host begin of the first.
+class StepCollector {
+ public:
+  /// `own`: the steps in the device's own time, else nullptr: then those of `threads` count.
+  StepCollector(DeviceRef ref, std::vector<HostStep> const* own,
+                std::vector<std::vector<HostStep>> const& threads, size_t lead, DeviceSteps& result)
+      : ref_(ref),
+        own_(own),
+        threads_(threads),
+        shared_(threads, own == nullptr ? lead : threads.size()),
+        result_(result) {}
+
+  [[nodiscard]] std::vector<HostStep> const& steps_of(size_t thread) const {
+    return own_ != nullptr ? *own_ : threads_[thread];
+  }
+
+  /// The number of the step of an op that ends at `op_end`.
+  int32_t add(SharedSteps::Place place, int64_t op_end) {
+    // Most ops are launched in the step of the one before them.
+    uint64_t const key = key_of(place);
+    if (last_key_ != key) {
+      last_number_ = number_of(place, op_end);
+      last_key_ = key;
+    }
+    StepStats& step = result_.steps[static_cast<size_t>(last_number_)];
+    step.window.end = std::max(step.window.end, op_end);
+    return last_number_;
+  }
+
+ private:
+  static uint64_t key_of(SharedSteps::Place place) {
+    return (static_cast<uint64_t>(place.thread) << 32) | static_cast<uint32_t>(place.at);
+  }
+  [[nodiscard]] HostStep const& host_step(SharedSteps::Place place) const {
+    return steps_of(place.thread)[static_cast<size_t>(place.at)];
+  }
+
+  int32_t number_of(SharedSteps::Place place, int64_t op_end) {
+    auto const next = static_cast<int32_t>(result_.steps.size());
+    auto const [own, is_first] = numbers_.try_emplace(key_of(place), next);
+    if (!is_first) return own->second;
+    SharedSteps::Place const common = shared_.common(place);
+    int32_t const number = numbers_.try_emplace(key_of(common), next).first->second;
+    numbers_[key_of(place)] = number;
+
+    if (number == next) start_step(common, op_end);
+    StepStats& step = result_.steps[static_cast<size_t>(number)];
+    Interval const when = host_step(place).when;
+    step.host_window = {std::min(step.host_window.begin, when.begin),
+                        std::max(step.host_window.end, when.end)};
+    step.window.begin = step.host_window.begin;
+    return number;
+  }
+
+  void start_step(SharedSteps::Place place, int64_t op_end) {
+    HostStep const& host = host_step(place);
+    StepStats step;
+    step.ref = ref_;
+    step.step = host.index;
+    step.number = host.number;
+    step.host_window = host.when;
+    step.window = {host.when.begin, op_end};
+    result_.steps.push_back(step);
+
+    result_.places.push_back(
+        {&steps_of(place.thread),
+         own_ != nullptr ? model::TrackId{} : model::TrackId{static_cast<uint32_t>(place.thread)},
+         place.at});
+  }
+
+  DeviceRef ref_;
+  std::vector<HostStep> const* own_;
+  std::vector<std::vector<HostStep>> const& threads_;
+  SharedSteps shared_;
+  DeviceSteps& result_;
+  std::unordered_map<uint64_t, int32_t> numbers_;  ///< by key_of()
+  std::optional<uint64_t> last_key_;
+  int32_t last_number_ = 0;
+};
+
+/// Groups ops by host step: fills step_of_op with numbers of `steps`.
 void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps& result) {
   auto const& threads = host_steps.threads[static_cast<size_t>(device.ref.rank_index)];
   std::vector<HostStep> const* const own = own_steps(device, host_steps);
@@ -230,49 +311,19 @@ void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps
       is_of_host && !host_steps.layers && begins_in_steps(device, threads[fallback]);
   bool const by_op = own != nullptr || result.are_by_time;
 
-  std::unordered_map<uint64_t, int32_t> numbers;  // (thread, step) → place in result.steps
-  // Most ops are launched in the step of the one before them.
-  std::optional<uint64_t> last_key;
-  int32_t last_number = 0, last_at = -1;
-
+  StepCollector groups(device.ref, own, threads, fallback, result);
+  int32_t last_at = -1;
   RowView const rows = device.rows();
   for (size_t i = 0; i < device.ops.size(); ++i) {
     model::EventId const launch = by_op ? model::EventId{device.ops[i]} : rows.link(device.ops[i]);
     if (!launch.valid()) continue;
     size_t thread = by_op ? fallback : rows.track(launch.value).value;
     if (!by_op && threads[thread].empty()) thread = fallback;
-    std::vector<HostStep> const& of_thread = own != nullptr ? *own : threads[thread];
-    int32_t const at = step_at(of_thread, rows.start(launch.value), last_at);
+    int32_t const at = step_at(groups.steps_of(thread), rows.start(launch.value), last_at);
     if (at < 0) continue;
+
     last_at = at;
-
-    HostStep const& host = of_thread[static_cast<size_t>(at)];
-    uint64_t const key = (static_cast<uint64_t>(thread) << 32) | static_cast<uint32_t>(at);
-    bool is_new = false;
-    if (last_key != key) {
-      auto const [found, is_first] =
-          numbers.try_emplace(key, static_cast<int32_t>(result.steps.size()));
-      is_new = is_first;
-      last_key = key;
-      last_number = found->second;
-    }
-
-    if (is_new) {
-      StepStats step;
-      step.ref = device.ref;
-      step.step = host.index;
-      step.number = host.number;
-      step.host_window = host.when;
-      step.window = {host.when.begin, rows.end(device.ops[i])};
-      result.steps.push_back(step);
-      result.places.push_back(
-          {&of_thread,
-           own != nullptr ? model::TrackId{} : model::TrackId{static_cast<uint32_t>(thread)}, at});
-    }
-
-    StepStats& step = result.steps[static_cast<size_t>(last_number)];
-    step.window.end = std::max(step.window.end, rows.end(device.ops[i]));
-    result.step_of_op[i] = last_number;
+    result.step_of_op[i] = groups.add({thread, at}, rows.end(device.ops[i]));
   }
 }
 

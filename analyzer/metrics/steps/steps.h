@@ -5,8 +5,10 @@
 // launching thread if that has steps. Else it is one of the thread with steps that launches most
 // for the device, or of the process's first thread with steps. Ops without a launch, or launched
 // outside every range, are outside. Where no launch of the run is known, an op belongs to the range
-// in which it begins itself. Steps may also be the device's own: detected, or on a track of the
-// device, as XLA's profiler writes them. Then an op belongs to the step in which it begins itself.
+// in which it begins itself. Steps of several launching threads are one step of the device where
+// they have the same index and overlap (shared_steps.h). Steps may also be the device's own:
+// detected, or on a track of the device, as XLA's profiler writes them. Then an op belongs to the
+// step in which it begins itself.
 //
 // The device window of a step is [begin, end). Its end is the last end of its ops. Its begin is the
 // begin of the host's step, or the end of the step before if that is later. So steps never overlap.

@@ -12,6 +12,8 @@ using model::CopyDirection;
 using model::StringId;
 
 constexpr size_t kDirections = 6;
+/// In names of copies: "Memcpy HtoD (Pageable -> Device)".
+constexpr std::string_view kPageable = "Pageable";
 
 bool is_host_copy(CopyDirection direction) {
   return direction == CopyDirection::kHostToDevice || direction == CopyDirection::kDeviceToHost;
@@ -35,7 +37,7 @@ class CopyTraits {
     if (!is_host_copy(copy.direction)) return std::nullopt;
     if (copy.pinned != 0) return false;
     bool const tells = asked(pageable_names_, name(row), [](std::string_view text) {
-      return text.find("Pageable") != std::string_view::npos;
+      return text.find(kPageable) != std::string_view::npos;
     });
     return tells ? std::optional(true) : std::nullopt;
   }
@@ -118,6 +120,13 @@ bool waits_for_copy(model::Trace const& trace, uint32_t call, uint32_t copy) {
                       : reads && is_blocking_copy_call(trace.name(call));
 }
 
+bool is_staged_copy(model::Trace const& trace, uint32_t op) {
+  if (trace.kind(op) != model::EventKind::kMemcpy) return false;
+  auto const& detail = trace.detail<model::CopyDetail>(op);
+  return detail.pinned == 0 && detail.direction == CopyDirection::kHostToDevice &&
+         trace.name(op).find(kPageable) != std::string_view::npos;
+}
+
 std::vector<CopyStats> copy_table(DeviceOps const& device, std::vector<uint32_t> const& rows) {
   CopyTraits traits(device);
   std::array<DirectionTotal, kDirections> totals;
@@ -185,18 +194,22 @@ std::vector<DeviceStats::Copy> longest_copies(DeviceOps const& device,
 
 CopyTimes copy_times(DeviceOps const& device) {
   CopyTraits traits(device);
-  std::vector<Interval> slow, within, others;
+  std::vector<Interval> slow, staging, within, others;
   RowView const view = device.rows();
   for (uint32_t const row : device.ops) {
     if (view.kind(row) != model::EventKind::kMemcpy) continue;
     if (traits.is_pageable(row).value_or(false) || traits.is_blocking(row))
       slow.push_back(device.when(row));
+    if (auto const launch = device.launch_of(row);
+        launch && device.start(*launch) < device.start(row) && is_staged_copy(device.trace(), row))
+      staging.push_back({device.start(*launch), std::min(device.start(row), device.end(*launch))});
     (traits.detail(row).direction == CopyDirection::kDeviceToDevice ? within : others)
         .push_back(device.when(row));
   }
 
   CopyTimes times;
   times.slow = model::unite(std::move(slow));
+  times.staging = model::unite(std::move(staging));
   if (!within.empty())
     times.within_device =
         model::subtract(model::unite(std::move(within)), model::unite(std::move(others)));

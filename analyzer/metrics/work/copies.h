@@ -29,7 +29,8 @@ std::vector<DeviceStats::Copy> longest_copies(DeviceOps const& device,
 
 /// Times of a device's copies.
 struct CopyTimes {
-  model::IntervalSet slow;  ///< of pageable memory, or blocking
+  model::IntervalSet slow;     ///< of pageable memory, or blocking
+  model::IntervalSet staging;  ///< calls of is_staged_copy() ops, until the copy begins
   model::IntervalSet
       within_device;  ///< from one place of the device to another, while nothing else is copied
 };
@@ -45,5 +46,9 @@ bool is_blocking_copy_call(std::string_view name);
 /// queues the copy, or the memory is not known to be page-locked. A blocking call that reads from
 /// the device waits, whatever the clocks of host and device say about its end. O(1).
 bool waits_for_copy(model::Trace const& trace, uint32_t call, uint32_t copy);
+
+/// Whether an op copies pageable memory to the device. Its call copies the memory into a buffer of
+/// the driver first: until then the host launches nothing, and the device cannot begin.
+bool is_staged_copy(model::Trace const& trace, uint32_t op);
 
 }  // namespace stepscope::analyzer

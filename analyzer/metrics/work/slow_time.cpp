@@ -212,6 +212,8 @@ SlowTimes::SlowTimes(DeviceOps const& device, DeviceSets const& sets,
     : simt_matrix_(simt_matrix_alone(device)) {
   CopyTimes const copies = copy_times(device);
   if (!copies.slow.empty()) slow_copy_ = model::intersect(copies.slow, sets.exposed_copy);
+  if (!copies.staging.empty())
+    slow_copy_ = model::unite(slow_copy_, model::subtract(copies.staging, sets.busy));
   if (!copies.within_device.empty())
     device_copy_ = model::intersect(copies.within_device, sets.exposed_copy);
 

@@ -13,7 +13,8 @@
 //                 than the GPU has multiprocessors; and no call had let its stream wait for an
 //                 event since the last op of the stream. At most as long as the kernel itself
 //                 takes.
-//   slow_copy     pageable and blocking copies (copies.h), while nothing computes or communicates
+//   slow_copy     pageable and blocking copies (copies.h), while nothing computes or communicates;
+//                 and calls that copy pageable memory on the host, while the device is idle
 #pragma once
 
 #include "analyzer/metrics/time/device_time.h"

@@ -4,8 +4,10 @@
 // launch-latency). The finding names the range or call in which the host was for most of the few
 // long gaps that hold most of it: cheaper launches would not help.
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
+#include <string_view>
 
 #include "analyzer/metrics/host/long_gaps.h"
 #include "analyzer/metrics/steps/step_names.h"
@@ -84,6 +86,41 @@ void name_other_work(RuleInput const& input, Finding& finding) {
   finding.metrics.emplace_back("other_host_op_ns_per_step", ns);
 }
 
+/// What compilers and loaders of device code are called in ranges and calls: XLA's, Triton's,
+/// PyTorch's, and the driver's own.
+bool is_compilation_name(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kParts = {
+      "XlaCompile", "XlaOptimize",           "XlaEmit",    "XlaAutotune",   "module loading",
+      "ModuleLoad", "lazy function loading", "compile_fx", "async_compile", "CachingAutotuner"};
+  return std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
+    return name.find(part) != std::string_view::npos;
+  });
+}
+
+/// Gives the finding the subject {"gaps", "compilation"} where the host mostly compiled: a name for
+/// each module would hide it.
+void name_compilation(RuleInput const& input,
+                      std::function<bool(MeasuredDevice const&, size_t)> const& counts,
+                      Finding& finding) {
+  auto const devices = rows_of_device(input.measured, *finding.where);
+  if (devices.empty()) return;
+  MeasuredDevice const& device = devices.front();
+  model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
+  int64_t all = 0, compiling = 0;
+
+  for (size_t place = 0; place < device.gaps.size(); ++place) {
+    if (!counts(device, place)) continue;
+    IdleGap const gap = device.gaps[place];
+    all += gap.when.length();
+    if (gap.host_name.valid() && is_compilation_name(trace.text(gap.host_name)))
+      compiling += gap.when.length();
+  }
+  if (all == 0 || static_cast<double>(compiling) < kMost * static_cast<double>(all)) return;
+
+  std::erase_if(finding.subjects, [](auto const& subject) { return subject.first == "gaps"; });
+  finding.subjects.emplace_back("gaps", "compilation");
+}
+
 /// Gives the finding the subject {"gaps", "before_first_op"} where most of the loss comes before
 /// the recording's first op, and no other subject of that role.
 void mark_lead_in(Finding& finding) {
@@ -118,6 +155,7 @@ void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& find
 
   name_long_work(input, counts, *finding);
   name_other_work(input, *finding);
+  name_compilation(input, counts, *finding);
   mark_lead_in(*finding);
   findings.push_back(std::move(*finding));
 }

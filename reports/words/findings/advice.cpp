@@ -156,6 +156,10 @@ std::string_view better_advice(model::Run const& run, analyzer::Finding const& f
   if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread"))
     return advice_on_workers();
 
+  if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "compilation"))
+    return "Compile and load before you measure: run a few steps first, keep shapes fixed, "
+           "and use a compilation cache (jax_compilation_cache_dir, TORCHINDUCTOR_FX_GRAPH_CACHE). "
+           "Cheaper launches would not help.";
   if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "long"))
     return "Move this work off the launching thread: "
            "prepare the next batch in worker processes or a prefetching thread while the device "

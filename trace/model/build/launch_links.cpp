@@ -7,6 +7,7 @@
 
 #include "trace/base/hash_number.h"
 #include "trace/base/huge_pages.h"
+#include "trace/model/build/lost_launches.h"
 #include "trace/model/build/trace_builder.h"
 #include "trace/model/kind_scan.h"
 
@@ -174,11 +175,13 @@ void TraceBuilder::link_launches() {
   trace_.log_.unmatched_ops += unmatched_ops;
   trace_.log_.negative_latencies += negative_latencies;
 
+  std::vector<uint32_t> unlinked;
   for (uint32_t const row : rows.launches) {
     if (link[row].valid()) continue;
     // A call within the one that owns the device ops, a driver's in the runtime's, is not lost.
-    if (launches.find(correlation[row]).value == row) ++trace_.log_.unmatched_launches;
+    if (launches.find(correlation[row]).value == row) unlinked.push_back(row);
   }
+  trace_.log_.unmatched_launches += count_lost_launches(columns, trace_.strings_, unlinked);
 }
 
 /// A call is the launch of a device op with its correlation and without a launch, whatever its name

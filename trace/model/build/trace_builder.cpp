@@ -17,6 +17,7 @@
 #include "trace/base/huge_pages.h"
 #include "trace/model/build/collective_merge.h"
 #include "trace/model/build/order_batches.h"
+#include "trace/model/build/stream_overlaps.h"
 #include "trace/model/build/timestamp_outliers.h"
 #include "trace/model/event_view.h"
 #include "trace/model/kind_scan.h"
@@ -179,8 +180,13 @@ DetailTables& TraceBuilder::make_details(std::array<size_t, kDetailTableCount> c
 Trace TraceBuilder::finish_rows() && {
   count_dropped();
   note_unexplained_kernels();
+
+  uint64_t const overlaps = trace_.log_.overlapping_slices;
   tbb::parallel_invoke([&] { number_details(); }, [&] { add_tracks(); }, [&] { nest(); },
                        [&] { link_launches(); });
+  if (trace_.log_.overlapping_slices > overlaps)
+    trace_.log_.overlapping_slices = overlaps + count_faulty_overlaps(trace_);
+
   return std::move(trace_);
 }
 
@@ -192,8 +198,11 @@ Trace TraceBuilder::finish() && {
   build_columns();
   note_unexplained_kernels();
 
+  uint64_t const overlaps = trace_.log_.overlapping_slices;
   tbb::parallel_invoke([&] { nest(); }, [&] { link_launches(); });
   if (calls_launch_ && trace_.log_.unmatched_ops > 0) link_calls();
+  if (trace_.log_.overlapping_slices > overlaps)
+    trace_.log_.overlapping_slices = overlaps + count_faulty_overlaps(trace_);
 
   if (uint64_t const moved = trace_.log_.impossible_times; moved > 0)
     trace_.log_.notes.push_back(base::count_sentence(

@@ -4,6 +4,12 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "trace/model/build/memory_names.h"
+#include "trace/model/group_details.h"
+#include "tracer/cupti/decode/fatal_errors.h"
+
 namespace stepscope::tracer {
 namespace {
 
@@ -139,6 +145,7 @@ bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clo
   call.kind = record.returnValue == 0 ? kind_of(function.api_class)
                                       : EventKind::kApi;  // a call that failed did nothing
   first_call_ns_ = std::min(first_call_ns_, call.start_ns);
+  if (record.returnValue != 0) note_fatal_error(record.returnValue, call, store);
 
   if (is_driver) {
     driver_calls_[call.thread].waiting.push_back(call);
@@ -147,6 +154,15 @@ bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clo
     add(call, store);
   }
   return call.kind == EventKind::kLaunch;
+}
+
+/// The first call that reports it counts; later calls fail for the same reason.
+void HostCalls::note_fatal_error(uint32_t number, Call const& call, TraceStore& store) {
+  std::string_view const error = fatal_error(number);
+  if (error.empty() || std::exchange(has_failed_, true)) return;
+  store.info.facts.emplace_back(
+      model::kFatalErrorFact,
+      fmt::format("{} (CUDA error {}), reported by {}", error, number, store.text(call.name)));
 }
 
 /// The runtime does its work by calls of the driver, which end before it: they have been recorded
@@ -359,8 +375,7 @@ void HostCalls::drop_old_details(TraceStore& store) {
     if (!memory.is_old || memory.time_ns < first_call_ns_) continue;
     if (capture_cutoff_.side_of(correlation) != CaptureCutoff::Side::kInside) continue;
     add_row(track(kNoThread, store), store, EventKind::kMemory, memory.time_ns, memory.time_ns,
-            store.intern(memory.detail.op == model::MemoryOp::kFree ? "free" : "allocate"),
-            correlation, memory.detail);
+            store.intern(model::name_without_call(memory.detail)), correlation, memory.detail);
   }
 
   // External ids of calls that are left out.

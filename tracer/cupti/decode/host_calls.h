@@ -86,6 +86,7 @@ class HostCalls {
   };
   static constexpr uint32_t kNoThread = UINT32_MAX;
 
+  void note_fatal_error(uint32_t number, Call const& call, TraceStore& store);
   void settle_driver_calls(Call& runtime_call, TraceStore& store);
   void add(Call const& call, TraceStore& store);
   void add_external_ids(Call const& call, TraceStore& store);
@@ -98,6 +99,7 @@ class HostCalls {
   model::SyncDetail sync_detail(SyncRecord const& record);
   TrackRef track(uint32_t thread, TraceStore& store);
 
+  bool has_failed_ = false;  ///< a call has reported a fatal error
   ApiFunctions functions_;
   Workarounds const workarounds_;
   StreamTracks& streams_;

@@ -2,6 +2,7 @@
 #include "analyzer/rules/rule.h"
 #include "tests/support/paths.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/group_details.h"
 
 #include <gtest/gtest.h>
 
@@ -118,6 +119,25 @@ TEST(Rules, AboutIdleCausesSpeakFromTheirThresholdOn) {
     EXPECT_EQ(rules_of_idle(c.cause, c.threshold_percent), (std::vector<std::string>{c.rule}));
     EXPECT_TRUE(rules_of_idle(c.cause, c.threshold_percent - 1).empty()) << c.rule;
   }
+}
+
+TEST(Rules, AnErrorThatEndedTheGpuWorkComesFirst) {
+  Analysis facts = loop_with_gaps_between_steps();
+  std::vector<IdleGap> gaps(facts.gaps.begin(), facts.gaps.end());
+  for (IdleGap& gap : gaps) gap.cause = IdleCause::kLaunchBound;
+  facts.gaps = IdleGaps(gaps);
+
+  model::Run run;
+  model::TraceBuilder builder;
+  builder.info().facts.emplace_back(model::kFatalErrorFact, "device-side assert");
+  run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  std::vector<Finding> const findings = find_all(run, facts);
+
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].rule, "device-error");
+  EXPECT_EQ(findings[0].severity, Severity::kCritical);
+  EXPECT_EQ(findings[0].subjects.at(0).second, "device-side assert");
+  EXPECT_EQ(findings[1].rule, "host-bound-launches");
 }
 
 TEST(Rules, LaunchBoundTimeAfterASyncIsTheSyncs) {

@@ -188,6 +188,102 @@ TEST(TraceBuilder, CountsOpsThatOverlapOnOneStream) {
   EXPECT_EQ(std::move(builder).finish().log().overlapping_slices, 2U);
 }
 
+/// A launch of `name` at `time` with its kernel of `duration` right after it.
+struct LaunchedStream {
+  TraceBuilder builder;
+  TrackId thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+  uint64_t last_correlation = 0;
+
+  void call(std::string_view name, int64_t time, int64_t duration,
+            EventKind kind = EventKind::kLaunch) {
+    builder.events(thread).add(kind, time, duration, builder.intern(name), ++last_correlation);
+  }
+  /// A kernel that the last call launched.
+  void op(int64_t time, int64_t duration) {
+    builder.events(stream).add(EventKind::kKernel, time, duration, StringId{0}, last_correlation,
+                               KernelDetail{});
+  }
+  ImportLog finish() && { return std::move(builder).finish().log(); }
+};
+
+TEST(TraceBuilder, LaunchesThatAGraphCapturesAreNotLost) {
+  LaunchedStream run;
+  run.call("cudaStreamBeginCapture", 10, 2, EventKind::kApi);
+  run.call("cudaLaunchKernel", 20, 2);
+  // PyTorch's autograd launches from a thread of its own.
+  TrackId const autograd = run.builder.add_track(thread_track());
+  run.builder.events(autograd).add(EventKind::kLaunch, 25, 2,
+                                   run.builder.intern("cudaLaunchKernelExC"), 50);
+  run.call("cudaStreamEndCapture_v10000", 30, 5, EventKind::kApi);
+  run.call("cudaLaunchKernel", 40, 2);  // this one is
+  EXPECT_EQ(std::move(run).finish().unmatched_launches, 1U);
+}
+
+TEST(TraceBuilder, ACaptureWithoutEndHidesNoLostLaunches) {
+  LaunchedStream run;
+  run.call("cudaStreamEndCapture", 5, 1, EventKind::kApi);
+  run.call("cudaStreamBeginCapture", 10, 2, EventKind::kApi);
+  run.call("cudaLaunchKernel", 20, 2);
+  EXPECT_EQ(std::move(run).finish().unmatched_launches, 1U);
+}
+
+TEST(TraceBuilder, MemsetsAndCopiesOfNoBytesAreNotLost) {
+  LaunchedStream run;
+  for (int64_t time = 0; time < 300; time += 100) {
+    run.call("cudaMemsetAsync", time, 40);
+    run.op(time + 50, 10);
+  }
+
+  run.call("cudaMemsetAsync", 300, 3);  // cuBLASLt clears a workspace of 0 bytes
+  run.call("cudaMemsetAsync", 310, 38);
+  run.call("cudaLaunchKernel", 400, 1);
+  run.call("cudaMemcpyAsync", 500, 1);  // no other call tells how long one takes that copies
+  EXPECT_EQ(std::move(run).finish().unmatched_launches, 3U);
+}
+
+TEST(TraceBuilder, BranchesOfOneGraphLaunchMayOverlapOnItsStream) {
+  LaunchedStream run;
+  run.call("cudaGraphLaunch", 0, 5);
+  run.op(10, 10);
+  run.op(12, 20);
+  run.op(19, 2);
+  run.call("cudaGraphLaunch", 6, 2);
+  run.op(31, 5);  // the first graph ends at 32
+  run.op(32, 8);
+  EXPECT_EQ(std::move(run).finish().overlapping_slices, 1U);
+}
+
+TEST(TraceBuilder, KernelsLaunchedWithAttributesMayBeginEarly) {
+  LaunchedStream run;
+  run.call("cudaLaunchKernel", 0, 2);
+  run.op(10, 10);
+  run.call("cudaLaunchKernelExC", 3, 2);
+  run.op(19, 5);
+  run.call("cudaLaunchKernel", 6, 2);
+  run.op(23, 5);
+  EXPECT_EQ(std::move(run).finish().overlapping_slices, 1U);
+}
+
+TEST(TraceBuilder, CopiesThatTheHostMakesMayOverlapTheStream) {
+  LaunchedStream run;
+  run.call("cudaLaunchKernel", 0, 2);
+  run.op(10, 10);
+  run.call("cuMemcpyDtoHAsync", 12, 30);
+  CopyDetail copy;
+  copy.direction = CopyDirection::kHostToHost;
+  run.builder.events(run.stream)
+      .add(EventKind::kMemcpy, 13, 28, StringId{0}, run.last_correlation, copy);
+  run.call("cudaLaunchKernel", 3, 2);
+  run.op(25, 5);
+
+  run.call("cudaMemcpyAsync", 50, 5);  // this copy outlives its call
+  run.builder.events(run.stream)
+      .add(EventKind::kMemcpy, 52, 8, StringId{0}, run.last_correlation, copy);
+  run.call("cudaLaunchKernel", 56, 2);
+  run.op(58, 5);
+  EXPECT_EQ(std::move(run).finish().overlapping_slices, 1U);
+}
+
 TEST(TraceBuilder, CountsOpsThatOverlapOnAThreadThatHoldsOps) {
   TraceBuilder builder;
   TrackId const thread = builder.add_track(thread_track());

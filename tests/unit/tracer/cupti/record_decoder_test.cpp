@@ -135,6 +135,24 @@ TEST_P(RecordDecoderTest, does_not_call_a_launch_that_failed_a_launch) {
   EXPECT_THAT(rows(), ElementsAre(Field(&Row::kind, EventKind::kApi)));
 }
 
+TEST_P(RecordDecoderTest, says_which_call_reported_first_that_the_gpu_is_lost) {
+  auto const fail = [&](uint32_t result, uint64_t at) {
+    auto record = runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, {at, at + 5},
+                               static_cast<uint32_t>(at));
+    record.returnValue = result;
+    add(record);
+  };
+  fail(2, 10);  // out of memory: a program can go on
+  fail(710, 20);
+  fail(700, 30);
+  finish();
+
+  EXPECT_THAT(
+      store.info.facts,
+      ElementsAre(std::pair<std::string, std::string>(
+          "CUDA error", "device-side assert (CUDA error 710), reported by cudaDeviceSynchronize")));
+}
+
 TEST_P(RecordDecoderTest, reports_a_driver_call_inside_a_runtime_call_once) {
   add(driver_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, {110, 140}, 9));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {100, 150}, 9));
@@ -257,6 +275,16 @@ TEST_P(RecordDecoderTest, shows_memory_that_no_recorded_call_asked_for) {
   finish();
   EXPECT_THAT(rows(), testing::Contains(
                           Row{EventKind::kMemory, "allocate", "CUDA (thread unknown)", 10, 0, 2}));
+}
+
+TEST_P(RecordDecoderTest, names_variables_that_come_with_a_module) {
+  add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1));
+  auto variable = memory_record(kAllocation, 0xA000, 1, 10, 2);
+  variable.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC;
+  add(variable);
+  finish();
+  EXPECT_THAT(rows(), testing::Contains(Row{EventKind::kMemory, "module variable",
+                                            "CUDA (thread unknown)", 10, 0, 2}));
 }
 
 TEST_P(RecordDecoderTest, calls_a_free_of_nothing_an_ordinary_call) {

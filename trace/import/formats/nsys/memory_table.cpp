@@ -5,6 +5,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "trace/model/build/memory_names.h"
+
 namespace stepscope::import::nsys {
 namespace {
 
@@ -178,8 +180,7 @@ void add_changes_without_call(std::map<Process*, MemoryChanges> const& memory,
         continue;
       }
 
-      model::StringId const name =
-          process->builder.intern(change.detail.op == MemoryOp::kFree ? "free" : "allocate");
+      model::StringId const name = process->builder.intern(model::name_without_call(change.detail));
       process->track({TrackKey::Kind::kThread, kUnknownThread, -1, 0, {}})
           .rows.add(model::EventKind::kMemory, change.start, 0, name, change.correlation,
                     change.detail);

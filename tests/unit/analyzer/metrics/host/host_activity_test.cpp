@@ -2,6 +2,7 @@
 // can hold. Some ranges outlast the ranges around them.
 #include "analyzer/metrics/host/host_activity.h"
 
+#include <array>
 #include <map>
 #include <random>
 
@@ -93,6 +94,35 @@ TEST(HostCursor, NamesWhatRanInnermostForLongest) {
       ASSERT_EQ(times[found.value], most) << "case " << i << ", from " << window.begin;
     }
   }
+}
+
+TEST(HostActivity, AnAllocationOfAnotherThreadHoldsUpLongLaunches) {
+  model::TraceBuilder builder;
+  std::array<model::TrackId, 2> threads;
+  for (model::TrackId& thread : threads)
+    thread = builder.add_track(
+        {model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
+
+  auto const allocate = [&](int64_t start_us, int64_t dur_us) {
+    builder.events(threads[0])
+        .add(EventKind::kMemory, start_us * 1000, dur_us * 1000, model::StringId{0}, 0,
+             model::MemoryDetail{});
+  };
+  auto const launch = [&](int64_t start_us, int64_t dur_us) {
+    builder.events(threads[1])
+        .add(EventKind::kLaunch, start_us * 1000, dur_us * 1000, model::StringId{0});
+  };
+
+  allocate(0, 100), launch(60, 45);
+  allocate(190, 20), launch(200, 50);   // most of this call is its own
+  allocate(300, 100), launch(390, 15);  // an ordinary one
+  allocate(500, 100), launch(510, 50);  // it did not wait until the end
+  launch(690, 40), allocate(700, 30);   // it was there first
+
+  model::RankTrace const rank{std::move(builder).finish(), 1000, ""};
+  std::vector<std::vector<HostStep>> const no_steps(2);
+  HostActivity host(rank, no_steps);
+  EXPECT_EQ(host.thread(threads[1]).allocation, (model::IntervalSet{{61'000, 101'000}}));
 }
 
 }  // namespace

@@ -157,6 +157,21 @@ TEST(SlowTime, CopiesOfPageableMemoryCountWhereNothingHidesThem) {
   EXPECT_EQ(slow_of(run).slow_copy_ns, 60 + 30);
 }
 
+TEST(SlowTime, TheHostsOwnCopyOfPageableMemoryCountsWhileTheDeviceIsIdle) {
+  WorkRun run;
+  run.kernel(20, 100, run.launch(0, 10));
+  run.copy(240, 60, run.launch(100, 150, "cudaMemcpyAsync"), "Memcpy HtoD (Pageable -> Device)",
+           {100, CopyDirection::kHostToDevice, -1, 0});
+  run.kernel(300, 50, run.launch(255, 10));
+  Analysis const analysis = analyze(run.finish());
+
+  EXPECT_EQ(analysis.devices.at(0).slow.slow_copy_ns, 120 + 60);
+  ASSERT_EQ(analysis.gaps.size(), 1U);
+  EXPECT_EQ(analysis.gaps[0].when, (Interval{120, 240}));
+  EXPECT_EQ(analysis.gaps[0].cause, IdleCause::kSync);
+  EXPECT_TRUE(analysis.gaps[0].is_staging);
+}
+
 constexpr int64_t kUnit = 2'000;  // ns; kernels of several units outlast kEmptyKernelNs
 
 template <class Pick>

@@ -198,14 +198,14 @@ TEST(LaunchLatency, IsNotMeasuredWhereOpsWereQueued) {
 }
 
 /// Five steps with one piece of `work` in a range, and `small` launches that come 50 µs late each.
-Analysis steps_with_work(int64_t work, int small) {
+Analysis steps_with_work(int64_t work, int small, std::string const& name = "decode_video") {
   WorkRun run;
   int64_t now = 0;
   for (int64_t i = 0; i < 5; ++i) {
     int64_t const begin = now;
     run.kernel(now + 5 * kUs, 1 * kMs, run.launch(now, 5 * kUs));
     now += 1 * kMs + 10 * kUs;
-    if (work > 0) run.range(now, work, "decode_video");
+    if (work > 0) run.range(now, work, name);
     now += work;
 
     for (int op = 0; op < small; ++op) {
@@ -228,6 +228,14 @@ TEST(HostBoundLaunches, NamesOneLongPieceOfWork) {
   EXPECT_EQ(subject(*finding, "host_op"), "decode_video");
   EXPECT_EQ(subject(*finding, "gaps"), "long");
   EXPECT_NEAR(metric(*finding, "long_gaps_ns_per_step"), 6e6, 0.1e6);
+}
+
+TEST(HostBoundLaunches, SaysThatTheHostCompiles) {
+  Analysis const analysis =
+      steps_with_work(6 * kMs, 10, "TSL: XlaEmitLlvmIr:#module=jit__lambda,program_id=1325#");
+  Finding const* const finding = find_named(analysis, "host-bound-launches");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(subject(*finding, "gaps"), "compilation");
 }
 
 TEST(HostBoundLaunches, OfManyShortOnesNamesNoLongWork) {
