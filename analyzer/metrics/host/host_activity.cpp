@@ -66,6 +66,7 @@ HostActivity::HostActivity(model::RankTrace const& rank,
   model::for_each_row_of<EventKind::kOverhead>(
       rank.trace, [&](uint32_t row) { add_interval(overhead, view.when(row)); });
   overhead_ = model::unite(std::move(overhead));
+
   find_blocking_copies();
   find_unrecorded_copies();
   find_held_launches();
