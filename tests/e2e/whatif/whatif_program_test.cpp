@@ -1,5 +1,8 @@
 // `stepscope whatif` as a user runs it: what to do first, questions one at a time and together,
 // JSON, Markdown, and clear refusals.
+#include <filesystem>
+#include <string>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/main_job/program.h"
@@ -52,6 +55,25 @@ TEST_F(WhatIf, AChangeThatIsNoneIsRefusedBeforeTheRunIsRead) {
   expect_in_output("nowhere --change inputs=0", 2, "inputs");
   expect_in_output("slow --change input=0 --change kernel:", 2, "--change kernel:");
   expect_in_output("slow --change micro-batches=16", 2, "does not predict");
+}
+
+/// What a change does may be more than what its finding promises. The first fix is that of the
+/// first finding whose gain is known, on traces of other people's programs.
+TEST_F(WhatIf, NamesTheSameFixFirstAsTheAnalysis) {
+  std::filesystem::path const folder = STEPSCOPE_REAL_TRACES "/kineto";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not on this machine";
+
+  for (std::string const name : {"resnet50-workers0", "resnet50-workers4", "v100-resnet-ns"}) {
+    std::string const trace = "'" + (folder / (name + ".json.gz")).string() + "' 2> /dev/null";
+    json const analysis = json::parse(stepscope("analyze --json " + trace).output);
+    json const answer = json::parse(stepscope("whatif --json " + trace).output);
+
+    std::string first;
+    for (json const& finding : analysis["findings"])
+      if (first.empty() && !finding["gain_alone"].is_null()) first = finding["rule"];
+    ASSERT_FALSE(answer["fixes"].empty()) << name;
+    EXPECT_EQ(answer["fixes"][0]["finding"], first) << name;
+  }
 }
 
 TEST_F(WhatIf, RefusesWrongUse) {
