@@ -260,8 +260,8 @@ class ReplayedRun {
 };
 
 /// Each finding's fix alone. Then one after the other, in each round the one that gives most.
-/// The step with a fix, as far as its finding promises one: a change may do more than what was
-/// found (a CUDA graph takes all of the host's work), and must not come first for that.
+/// The step with a fix, as far as its finding promises one. A change may do more than what was
+/// found: a CUDA graph takes all of the host's work. It must not come first for that.
 double promised_step_ns(Finding const& finding, double answered_ns, double before_ns) {
   return std::max(
       answered_ns,
