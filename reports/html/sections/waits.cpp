@@ -281,7 +281,8 @@ std::string slowdown_map(analyzer::SlowdownStats const& slowdown) {
   size_t const columns = std::min(slowdown.data_ranks.size(), kStages);
   std::string head;
   for (size_t i = 0; i < columns; ++i)
-    head += fmt::format("<th scope=\"col\">{}</th>", slowdown.data_ranks[i].data_rank);
+    head +=
+        fmt::format("<th scope=\"col\" class=\"num\">{}</th>", slowdown.data_ranks[i].data_rank);
 
   std::string body;
   for (size_t i = 0; i < std::min(slowdown.stages.size(), kStages); ++i) {
@@ -306,7 +307,7 @@ std::string slowdown_map(analyzer::SlowdownStats const& slowdown) {
       "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">"
       "<table id=\"slowdown-map\" class=\"heatmap\"><caption>{0}</caption>"
       "<thead><tr><th scope=\"col\">{1}</th>{2}</tr></thead>\n<tbody>{3}</tbody></table></div>\n",
-      caption, tr("Stage, by data rank"), head, body);
+      caption, tr("PP rank, by DP rank"), head, body);
 }
 
 std::string slowdown_block(Page const& page) {

@@ -95,10 +95,10 @@ std::string describe_workers(FindingContext const& seen) {
 
   bool const is_worker = seen.has_subject("cause", "worker");
   if (is_worker && seen.metric("slow_data_rank"))
-    text = tr(" The worker of stage {} with data rank {} accounts for {} of the loss.",
+    text = tr(" The worker of PP rank {} and DP rank {} accounts for {} of the loss.",
               seen.text("slow_stage"), seen.text("slow_data_rank"), seen.text("share_of_loss"));
   else if (seen.metric("slow_stage"))
-    text = tr(" Stage {} accounts for {} of the loss.", seen.text("slow_stage"),
+    text = tr(" The stage of PP rank {} accounts for {} of the loss.", seen.text("slow_stage"),
               seen.text("share_of_loss"));
 
   if (auto const own = seen.metric("own_slowdown"))
