@@ -179,6 +179,43 @@ std::string finding_card(Page const& page, size_t index) {
       escape(finding.rule), tr(severity), tr("rule"));
 }
 
+/// One bar of the waterfall: what is left of the recorded step, and what this fix takes away.
+std::string waterfall_row(std::string_view title, double before, double after) {
+  return fmt::format(
+      "<tr><th scope=\"row\">{}</th><td><span class=\"bar\" aria-hidden=\"true\">"
+      "<span class=\"p kept\" style=\"width:{:.1f}%\"></span>"
+      "<span class=\"p saved\" style=\"width:{:.1f}%\"></span></span></td>"
+      "<td class=\"num\">{}</td><td class=\"num\">{}</td></tr>\n",
+      escape(title), after * 100, (before - after) * 100, base::format_share(after),
+      after < before ? "−" + base::format_share(before - after) : std::string("–"));
+}
+
+/// What is left of the step with the fix of each finding and of those above it, as far as a replay
+/// shows it. Empty where that is all of it.
+std::string gains_waterfall(Page const& page) {
+  constexpr double kLeastSaving = 0.01;
+  double left = 1;
+  std::string rows = waterfall_row(tr("as recorded"), 1, 1);
+
+  for (analyzer::Finding const& finding : page.analysis.findings) {
+    if (!finding.gain_after_above || !std::isfinite(*finding.gain_after_above)) continue;
+    double const after = left / (1 + *finding.gain_after_above);
+    rows += waterfall_row(words_of(page.run, page.analysis, finding).title, left, after);
+    left = after;
+  }
+  if (1 - left < kLeastSaving) return {};
+
+  return subheading(tr("What the fixes give, one after the other")) +
+         fmt::format(
+             "<table class=\"waterfall\"><thead><tr><th scope=\"col\">{}</th><th></th>"
+             "<th scope=\"col\" class=\"num\">{}</th><th scope=\"col\" class=\"num\">{}</th>"
+             "</tr></thead>\n<tbody>{}</tbody></table>\n",
+             tr("fix of"), tr("step that is left"), tr("saved"), rows) +
+         note(
+             "Replays of the run with each fix and those above it. Numbers are shares of the "
+             "recorded step.");
+}
+
 std::string_view mean_bar_title(Summary const& summary) {
   if (!summary.has_steps) return tr("The average device");
   return tr(summary.unusual_steps > 0 ? "The average steady step" : "The average step");
@@ -213,8 +250,10 @@ std::string findings_section(Page const& page) {
     body = empty_note("No rule found a problem.");
   else
     body = note(
-        "The most severe finding comes first. "
-        "Costs of overlapping causes overlap, so do not add them.");
+               "The most severe finding comes first. "
+               "Costs of overlapping causes overlap, so do not add them.") +
+           gains_waterfall(page);
+
   for (size_t i = 0; i < page.analysis.findings.size(); ++i) body += finding_card(page, i);
   return section("findings", tr("Findings ({})", page.analysis.findings.size()), body);
 }

@@ -61,6 +61,32 @@ TEST(Sections, a_finding_on_the_recording_has_no_faults_that_are_not_there) {
   EXPECT_THAT(findings, Not(HasSubstr("lost blocks")));
 }
 
+TEST(Sections, fixes_are_a_waterfall_of_what_is_left_of_the_step) {
+  Sample sample = make_sample();
+  std::vector<analyzer::Finding> findings(3);
+  findings[0].rule = "input-bound", findings[1].rule = "unexplained-idle";
+  findings[2].rule = "tensor-cores-unused";
+  findings[0].gain_alone = findings[0].gain_after_above = 1;  // half of the step
+  findings[2].gain_alone = 0.05;                              // by itself
+  findings[2].gain_after_above = 0.25;                        // of the half that is left
+  sample.analysis.findings = findings;
+
+  std::string const section = section_of(page_of(sample), "findings");
+  std::string const waterfall = section.substr(section.find("<table class=\"waterfall\""));
+  EXPECT_THAT(waterfall, HasSubstr("50.0 %</td><td class=\"num\">−50.0 %"));
+  EXPECT_THAT(waterfall, HasSubstr("40.0 %</td><td class=\"num\">−10.0 %"));
+  EXPECT_THAT(waterfall.substr(0, waterfall.find("</table>")), Not(HasSubstr("visible cause")));
+}
+
+TEST(Sections, there_is_no_waterfall_where_no_replay_shows_a_gain) {
+  Sample sample = make_sample();
+  sample.analysis.findings.resize(1);
+  sample.analysis.findings[0].rule = "input-bound";
+  EXPECT_THAT(section_of(page_of(sample), "findings"), Not(HasSubstr("waterfall")));
+  sample.analysis.findings[0].gain_alone = sample.analysis.findings[0].gain_after_above = 0.001;
+  EXPECT_THAT(section_of(page_of(sample), "findings"), Not(HasSubstr("waterfall")));
+}
+
 TEST(Sections, show_every_fact_of_the_analysis) {
   static constexpr char const* kTables[] = {"path-table",
                                             "path-names-table",
