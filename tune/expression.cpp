@@ -97,13 +97,13 @@ class ExpressionParser {
   /// The loosest ones first.
   static constexpr size_t kLevels = 5;
   static std::vector<std::string_view> const& operators(size_t level) {
-    static std::array<std::vector<std::string_view>, kLevels> const kOperators = {
+    static std::array<std::vector<std::string_view>, kLevels> const by_level = {
         {{"or", "||"},
          {"and", "&&"},
          {"<=", ">=", "==", "!=", "<", ">"},
          {"+", "-"},
          {"*", "/", "%"}}};
-    return kOperators[level];
+    return by_level[level];
   }
 
   void skip_blanks() {

@@ -250,7 +250,7 @@ class SpaceReader {
       is_whole = is_whole && list->get(i)->is_integer();
     }
 
-    if (bounds.size() != 2 || list->size() != 2 || !(bounds[0] < bounds[1]))
+    if (list == nullptr || list->size() != 2 || bounds.size() != 2 || !(bounds[0] < bounds[1]))
       return fail_at(value, "a range is [LOW, HIGH], two numbers, the larger one second");
     if (is_log && bounds[0] <= 0) return fail_at(value, "a range with log = true begins above 0");
     knob.range = KnobRange{bounds[0], bounds[1], is_log, is_whole};

@@ -205,12 +205,14 @@ std::string gains_waterfall(Page const& page) {
   }
   if (1 - left < kLeastSaving) return {};
 
-  return subheading(tr("What the fixes give, one after the other")) +
+  std::string_view const title = tr("What the fixes give, one after the other");
+  return subheading(title) +
          fmt::format(
+             "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">"
              "<table class=\"waterfall\"><thead><tr><th scope=\"col\">{}</th><th></th>"
              "<th scope=\"col\" class=\"num\">{}</th><th scope=\"col\" class=\"num\">{}</th>"
-             "</tr></thead>\n<tbody>{}</tbody></table>\n",
-             tr("fix of"), tr("step that is left"), tr("saved"), rows) +
+             "</tr></thead>\n<tbody>{}</tbody></table></div>\n",
+             escape(title), tr("fix of"), tr("step that is left"), tr("saved"), rows) +
          note(
              "Replays of the run with each fix and those above it. Numbers are shares of the "
              "recorded step.");
