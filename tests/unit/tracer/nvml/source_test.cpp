@@ -266,8 +266,29 @@ TEST_F(NvmlSourceTest, a_stranger_on_the_socket_ends_nothing) {
   EXPECT_THAT(outcome(), HasSubstr("2 of the machine's 2 GPUs"));
 }
 
+/// One GPU that any thread may ask, as NVML allows it. The fake machine notes each call, and is one
+/// thread's.
+Api shared_api() {
+  Api api;
+  api.init = [] { return kSuccess; };
+  api.device_count = [](unsigned* count) {
+    *count = 1;
+    return kSuccess;
+  };
+  api.device_by_index = [](unsigned, Device* device) {
+    static int gpu = 0;
+    *device = &gpu;
+    return kSuccess;
+  };
+  api.utilization = [](Device, Utilization* utilization) {
+    *utilization = {};
+    return kSuccess;
+  };
+  return api;
+}
+
 TEST_F(NvmlSourceTest, serves_several_programs_at_once) {
-  std::string const address = serve();
+  std::string const address = serve([] { return std::optional(shared_api()); });
   NvmlSource first(window, devices, std::chrono::milliseconds(1), address);
   NvmlSource second(window, devices, std::chrono::milliseconds(1), address);
   first.driver_starts();
