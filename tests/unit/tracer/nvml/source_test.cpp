@@ -280,6 +280,7 @@ Api shared_api() {
     *device = &gpu;
     return kSuccess;
   };
+
   api.utilization = [](Device, Utilization* utilization) {
     *utilization = {};
     return kSuccess;

@@ -161,7 +161,7 @@ class WorkerMaker {
       int64_t const begin = std::clamp(op.start_ns, -model::kMaxTime, model::kMaxTime);
       // An operation without length at the very end belongs to the step, too.
       int64_t const end = begin + std::clamp<int64_t>(op.dur_ns, 1, model::kMaxTime);
-      model::Interval& step = when.try_emplace(op.step, begin, end).first->second;
+      model::Interval& step = when.try_emplace(op.step, model::Interval{begin, end}).first->second;
       step = {std::min(step.begin, begin), std::max(step.end, end)};
     }
 
