@@ -2,8 +2,8 @@
 //
 // Why not in the program: NVML enters libcuda where a program has loaded it. Beside a program that
 // was starting CUDA under CUPTI, NVML's first calls left a lock of libcuda taken (H100, driver
-// 580.159, CUPTI 13.0 Update 1). The program hung in its next call of CUDA: on a busy GPU every
-// second or third run.
+// 580.159, CUPTI 13.0 Update 1). The program hung in its next call of CUDA: on a busy GPU, six
+// times within a minute.
 #pragma once
 
 #include <functional>
