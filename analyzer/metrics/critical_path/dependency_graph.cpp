@@ -7,6 +7,7 @@
 #include "analyzer/metrics/critical_path/dependency_graph_host.h"
 #include "analyzer/metrics/critical_path/dependency_graph_streams.h"
 #include "analyzer/metrics/work/copies.h"
+#include "trace/base/huge_pages.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -47,7 +48,7 @@ void add_ops(std::span<DeviceOps const> devices, DependencyGraph& graph) {
   auto const& track = device.trace().columns().track;
   std::vector<uint32_t> last(device.trace().tracks().size(), kNoNode);
   std::vector<uint32_t> const rows = rows_in_order(devices);
-  graph.ops.reserve(rows.size());
+  base::reserve_long(graph.ops, rows.size());
 
   for (uint32_t const row : rows) {
     GraphOp op;

@@ -291,7 +291,7 @@ class HostShortener {
   Numbers const& numbers_;
   ReplayContext const& context_;
   ReplayWeights& weights_;
-  std::vector<int64_t> recorded_;
+  base::Column<int64_t> recorded_;
   uint64_t changed_ = 0;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace/base/huge_pages.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -101,7 +103,7 @@ HostStretches host_stretches(model::RankTrace const& rank, model::TrackId thread
   HostStretches stretches;
   model::Trace::Rows const rows = rank.trace.rows_of(thread);
   RowView const view(rank);
-  stretches.all.reserve((rows.last - rows.first) / 2);
+  base::reserve_long(stretches.all, (rows.last - rows.first) / 2);
   bool is_first = true;
   StretchSweep sweep(cuts, stretches);
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "analyzer/metrics/core/quantile.h"
+#include "trace/base/huge_pages.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -75,10 +76,10 @@ class ProcessNodesBuilder {
     find_work_before_launches();
     find_full_queues();
 
-    made_.nodes.reserve(node_count_);
-    made_.own.reserve(node_count_);
-    made_.first_edge.reserve(node_count_ + 1);
-    made_.edges.reserve(2 * node_count_);
+    base::reserve_long(made_.nodes, node_count_);
+    base::reserve_long(made_.own, node_count_);
+    base::reserve_long(made_.first_edge, node_count_ + 1);
+    base::reserve_long(made_.edges, 2 * node_count_);
     for (uint32_t const thread : thread_order_) add_thread(thread);
     typical_ = typical_delays(graph_);
     for (std::vector<uint32_t> const& ops : stream_ops_) add_stream(ops);

@@ -205,7 +205,7 @@ std::vector<double> step_lengths(ReplayGraph const& graph, ReplayTimes const& ti
 ReplayPath replay_path(ReplayGraph const& graph, ReplayWeights const& weights,
                        ReplayTimes const& times) {
   PathSums sums(graph);
-  std::vector<uint32_t> const& source = weights.source.empty() ? graph.source : weights.source;
+  base::Column<uint32_t> const& source = weights.source.empty() ? graph.source : weights.source;
   int64_t const begin = first_begin(graph, times);
 
   for (uint32_t node = last_node(graph, times); node != 0 && times.over[node] > begin;) {

@@ -14,6 +14,7 @@
 
 #include "analyzer/metrics/critical_path/dependency_graph.h"
 #include "analyzer/results/critical_path_stats.h"
+#include "trace/base/column.h"
 
 namespace stepscope::analyzer {
 
@@ -34,9 +35,9 @@ inline constexpr int64_t kNoEdge = std::numeric_limits<int64_t>::min() / 4;
 
 /// What a change may change. Instants and durations are ns.
 struct ReplayWeights {
-  std::vector<int64_t> own;      ///< by node: its duration
-  std::vector<int64_t> lag;      ///< by edge: from the end of its source on
-  std::vector<uint32_t> source;  ///< by edge: its source; empty: as in the graph
+  base::Column<int64_t> own;      ///< by node: its duration
+  base::Column<int64_t> lag;      ///< by edge: from the end of its source on
+  base::Column<uint32_t> source;  ///< by edge: its source; empty: as in the graph
 };
 
 enum class ReplayNodeKind : uint8_t {
@@ -78,12 +79,12 @@ struct ReplayProcess {
 
 struct ReplayGraph {
   std::vector<ReplayProcess> processes;
-  std::vector<ReplayNode> nodes;
-  std::vector<uint32_t> first_edge;   ///< by node, and one more
-  std::vector<uint32_t> source;       ///< by edge
-  std::vector<ReplayEdge> edge_kind;  ///< by edge
-  std::vector<int64_t>
-      typical_lag;  ///< by edge: in ops' delays the typical one in place of its own
+  base::Column<ReplayNode> nodes;
+  base::Column<uint32_t> first_edge;   ///< by node, and one more
+  base::Column<uint32_t> source;       ///< by edge
+  base::Column<ReplayEdge> edge_kind;  ///< by edge
+  /// Beside `source`: the typical delay in place of an op's own.
+  base::Column<int64_t> typical_lag;
   ReplayWeights recorded;
   std::vector<ReplayStep> steps;
   /// False: records contradict each other, so that something would wait for itself. Then there is

@@ -314,7 +314,7 @@ TEST(Replay, NothingEndsEarlierWhereOneDurationIsLonger) {
     std::uniform_int_distribution<size_t> place(0, made.graph.nodes.size() - 1);
 
     for (int i = 0; i < 5; ++i) {
-      std::vector<int64_t> own = made.graph.recorded.own;
+      base::Column<int64_t> own = made.graph.recorded.own;
       own[place(random)] += 1'000'000;
       expect_none_earlier(replay(made.graph, own, made.graph.recorded.lag), recorded);
     }
@@ -335,7 +335,7 @@ TEST(Replay, NothingEndsLaterWithoutAnEdge) {
     std::uniform_int_distribution<size_t> place(0, made.graph.source.size() - 1);
 
     for (int i = 0; i < 5; ++i) {
-      std::vector<int64_t> lag = made.graph.recorded.lag;
+      base::Column<int64_t> lag = made.graph.recorded.lag;
       lag[place(random)] = kNoEdge;
       expect_none_earlier(made.recorded_times(), replay(made.graph, made.graph.recorded.own, lag));
     }
