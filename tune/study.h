@@ -19,6 +19,7 @@ struct StudyOptions {
   DecisionRule rule;
   double time_s = 600;  ///< budget
   bool allows_numerics = false;
+  size_t further_pairs = 0;  ///< after the answer, whatever the budget: a check of it
 };
 
 enum class ActionKind : uint8_t {
@@ -57,12 +58,31 @@ enum class StudyOutcome : uint8_t {
   kTooNoisy,       ///< for this budget
   kFailed          ///< the default settings do not run
 };
+/// Pairs that were made after the answer, to check it.
+struct FurtherPairs {
+  size_t pairs = 0;
+  Saving saving;
+  bool is_inside = false;  ///< the answer's interval contains their mean saving
+};
 struct StudyAnswer {
   StudyOutcome outcome = StudyOutcome::kOpen;
-  Settings best;                                  ///< taken so far
-  std::optional<Saving> saving;                   ///< of the confirmation: the answer
+  Settings best;                 ///< taken so far
+  std::optional<Saving> saving;  ///< of the confirmation: the answer
+  size_t pairs = 0;              ///< that it is measured by
+  std::optional<FurtherPairs> further;
   size_t dropped = 0, measured = 0, untried = 0;  ///< settings
   std::string reason;
+};
+
+/// Why a setting has no trial.
+enum class UntriedReason : uint8_t {
+  kTime,       ///< the budget ended before its turn
+  kTakenBack,  ///< it would undo an accepted move
+};
+struct UntriedSetting {
+  Settings settings;
+  Prediction prediction;
+  UntriedReason reason = UntriedReason::kTime;
 };
 
 class Study {
@@ -96,8 +116,11 @@ class Study {
   /// What is left of the budget, at least 0.
   [[nodiscard]] double left_s() const;
   [[nodiscard]] StudyAnswer answer() const;
+  /// Settings one move from the best ones that no trial is about. None before the noise is known.
+  [[nodiscard]] std::vector<UntriedSetting> untried() const;
 
  private:
+  std::optional<Action> next_of_search();
   Trial& start(TrialKind kind, Settings const& base, Settings const& settings);
   [[nodiscard]] Trial* running();
   void change(Trial const& trial);
@@ -111,7 +134,9 @@ class Study {
   std::optional<Action> learn();
   std::optional<Action> start_candidate();
   std::optional<Action> confirm();
+  std::optional<Action> check_answer();
   std::optional<size_t> choose() const;
+  [[nodiscard]] Trial const* last_of(TrialKind kind) const;
   [[nodiscard]] bool is_taken_back(Settings const& settings) const;
   [[nodiscard]] Trial const* last_trial_of(Candidate const& candidate) const;
   [[nodiscard]] bool is_open(size_t candidate) const;
@@ -132,7 +157,7 @@ class Study {
   /// From the best settings on; empty until they are predicted.
   std::vector<Candidate> candidates_;
   std::vector<Prediction> predictions_;
-  bool knows_candidates_ = false, is_predicted_ = false;
+  bool knows_candidates_ = false, is_predicted_ = false, is_checked_ = false;
   StudyOutcome outcome_ = StudyOutcome::kOpen;
   std::string reason_;
 };

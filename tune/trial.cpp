@@ -5,7 +5,7 @@
 namespace stepscope::tune {
 
 char const* to_string(TrialKind kind) {
-  constexpr std::array kNames = {"noise", "recording", "candidate", "confirmation"};
+  constexpr std::array kNames = {"noise", "recording", "candidate", "confirmation", "check"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -15,13 +15,14 @@ enum class TrialKind : uint8_t {
   kRecording,     ///< one run that predictions are made of
   kCandidate,     ///< pairs of the settings and the best ones before
   kConfirmation,  ///< new pairs of the best settings and the default ones: the answer
+  kCheck,         ///< further pairs of the same settings, which the answer is compared with
 };
-/// "noise", "recording", "candidate", "confirmation".
+/// "noise", "recording", "candidate", "confirmation", "check".
 char const* to_string(TrialKind kind);
 
 enum class TrialVerdict : uint8_t {
   kRunning,      ///< not over: it goes on when the search is resumed
-  kDone,         ///< noise or a recording
+  kDone,         ///< noise, a recording or a check
   kDropped,      ///< not measured: even its predicted upper bound is below the smallest gain
   kAccepted,     ///< faster by more than the smallest gain
   kProposed,     ///< likewise, but it changes numerics and may not be taken

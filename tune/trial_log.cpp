@@ -85,7 +85,7 @@ std::vector<PairCosts> read_pairs(Fields& json) {
 Trial read_trial(Space const& space, Fields& json) {
   Trial trial;
   trial.number = static_cast<size_t>(json.whole("trial", 0, kMostTrials));
-  trial.kind = read_word(json, "kind", TrialKind::kConfirmation);
+  trial.kind = read_word(json, "kind", TrialKind::kCheck);
   if (auto settings = json.object("settings")) trial.settings = read_settings(space, *settings);
   if (auto settings = json.object("base")) trial.base = read_settings(space, *settings);
   trial.is_interleaved = json.boolean("in_turn");
