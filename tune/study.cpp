@@ -1,6 +1,7 @@
 #include "tune/study.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "trace/base/check.h"
@@ -88,7 +89,7 @@ std::optional<PairNoise> Study::noise() const {
   for (Trial const& trial : trials_) {
     if (trial.kind == TrialKind::kNoise && !trial.pairs.empty())
       noise = noise_of_equal_pairs(trial.pairs);
-    else if (noise && is_over(trial))
+    else if (noise && is_over(trial) && trial.kind != TrialKind::kScreening)
       noise = joined_noise(*noise, trial.pairs);
   }
   return noise;
@@ -118,7 +119,7 @@ double Study::pair_seconds() const {
   double seconds = 0;
   size_t pairs = 0;
   for (Trial const& trial : trials_) {
-    if (trial.pairs.empty()) continue;
+    if (trial.pairs.empty() || trial.kind == TrialKind::kScreening) continue;
     seconds += trial.seconds;
     pairs += trial.pairs.size();
   }
@@ -151,6 +152,7 @@ Action Study::pair_of(Trial const& trial) const {
   action.base = trial.base;
   action.settings = trial.settings;
   action.pair = trial.pairs.size();
+  action.is_short = trial.kind == TrialKind::kScreening;
   return action;
 }
 
@@ -296,17 +298,24 @@ double Study::worth(size_t candidate) const {
 }
 
 /// The most promising one. Settings that may not be taken come last, and before them those that
-/// nothing is known of.
+/// nothing predicts: first the ones that did best in short pairs.
 std::optional<size_t> Study::choose() const {
   auto const rank = [&](size_t candidate) {
     int group = predictions_[candidate].saving ? 0 : 1;
     if (candidates_[candidate].changes_numerics && !options_.allows_numerics) group = 2;
-    return std::make_pair(group, -worth(candidate));
+    Screening const screening = screening_of(candidates_[candidate]);
+    return std::make_tuple(group, -worth(candidate), screening.is_out, -screening.log_saving);
   };
 
   std::optional<size_t> chosen;
-  for (size_t i = 0; i < candidates_.size(); ++i)
-    if (is_open(i) && (!chosen || rank(i) < rank(*chosen))) chosen = i;
+  std::optional<decltype(rank(0))> best_rank;
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    if (!is_open(i)) continue;
+    auto const here = rank(i);
+    if (best_rank && *best_rank <= here) continue;
+    chosen = i;
+    best_rank = here;
+  }
   return chosen;
 }
 
@@ -314,10 +323,17 @@ std::optional<Action> Study::start_candidate() {
   if (!has_time_for(kFewestPairs + confirming_pairs())) return std::nullopt;
   auto const chosen = choose();
   if (!chosen) return std::nullopt;
+  bool const is_predicted = predictions_[*chosen].saving.has_value();
+  if (auto const action = is_predicted ? std::nullopt : screen()) return action;
 
-  Trial& trial = start(TrialKind::kCandidate, best(), candidates_[*chosen].settings);
-  trial.predicted = predictions_[*chosen].saving;
-  trial.change = predictions_[*chosen].change;
+  // A screening may have put others first.
+  return verify(is_predicted ? *chosen : *choose());
+}
+
+Action Study::verify(size_t chosen) {
+  Trial& trial = start(TrialKind::kCandidate, best(), candidates_[chosen].settings);
+  trial.predicted = predictions_[chosen].saving;
+  trial.change = predictions_[chosen].change;
   change(trial);
   return pair_of(trial);
 }
@@ -368,6 +384,8 @@ void Study::add_pair(PairResult const& result) {
     return end(*trial, TrialVerdict::kRequirement, result.broken_requirement);
   }
   if (trial->kind == TrialKind::kNoise && trial->pairs.size() >= kNoisePairs)
+    end(*trial, TrialVerdict::kDone, "");
+  if (trial->kind == TrialKind::kScreening && trial->pairs.size() >= planned_pairs(*trial))
     end(*trial, TrialVerdict::kDone, "");
   if (trial->kind == TrialKind::kCandidate) judge_candidate(*trial);
   if (trial->kind == TrialKind::kConfirmation) judge_confirmation(*trial);
@@ -482,6 +500,7 @@ std::vector<UntriedSetting> Study::untried() const {
     UntriedSetting& setting = untried.emplace_back();
     setting.settings = candidate.settings;
     if (is_predicted_) setting.prediction = predictions_[i];
+    if (screening_of(candidate).is_out) setting.reason = UntriedReason::kScreenedOut;
     if (is_taken_back(candidate.settings)) setting.reason = UntriedReason::kTakenBack;
   }
   return untried;

@@ -20,6 +20,10 @@ struct StudyOptions {
   double time_s = 600;  ///< budget
   bool allows_numerics = false;
   size_t further_pairs = 0;  ///< after the answer, whatever the budget: a check of it
+  /// Where there is no time to verify all candidates without a prediction, short pairs decide which
+  /// come first.
+  bool screens = true;
+  double short_share = 1;  ///< of a pair's time: a short one; 1: runs cannot be shorter
 };
 
 enum class ActionKind : uint8_t {
@@ -32,8 +36,9 @@ struct Action {
   ActionKind kind = ActionKind::kDone;
   size_t trial = 0;
   Settings base, settings;
-  size_t pair = 0;  ///< of the trial, from 0
-  std::string run;  ///< of kPredict
+  size_t pair = 0;        ///< of the trial, from 0
+  std::string run;        ///< of kPredict
+  bool is_short = false;  ///< fewer steps are enough
 };
 
 struct PairResult {
@@ -76,8 +81,9 @@ struct StudyAnswer {
 
 /// Why a setting has no trial.
 enum class UntriedReason : uint8_t {
-  kTime,       ///< the budget ended before its turn
-  kTakenBack,  ///< it would undo an accepted move
+  kTime,         ///< the budget ended before its turn
+  kTakenBack,    ///< it would undo an accepted move
+  kScreenedOut,  ///< others did better in short pairs, and the budget ended before its turn
 };
 struct UntriedSetting {
   Settings settings;
@@ -133,7 +139,12 @@ class Study {
 
   std::optional<Action> learn();
   std::optional<Action> start_candidate();
+  Action verify(size_t chosen);
   std::optional<Action> confirm();
+  /// A short pair, where a candidate without a prediction is next and halving is worth it.
+  std::optional<Action> screen();
+  std::optional<Action> next_of_round(std::vector<size_t> const& pool, size_t rounds);
+  void drop_worse_half(std::vector<size_t> const& pool);
   std::optional<Action> check_answer();
   std::optional<size_t> choose() const;
   [[nodiscard]] Trial const* last_of(TrialKind kind) const;
@@ -142,7 +153,24 @@ class Study {
   [[nodiscard]] bool is_open(size_t candidate) const;
   [[nodiscard]] double worth(size_t candidate) const;
 
+  /// What short pairs say of a candidate.
+  struct Screening {
+    size_t rounds = 0, pairs = 0;
+    double log_saving = 0;  ///< mean of the pairs
+    bool is_out = false;
+    std::optional<size_t> trial;  ///< the last one
+  };
+  [[nodiscard]] Screening screening_of(Candidate const& candidate) const;
+  /// Open candidates that only pairs can tell apart, and that others have not surpassed.
+  [[nodiscard]] std::vector<size_t> screening_pool() const;
+  [[nodiscard]] bool has_halved(size_t rounds) const;
+  [[nodiscard]] bool has_verified_since_screening() const;
+  [[nodiscard]] bool has_time_to_screen(size_t candidates, size_t pairs) const;
+  [[nodiscard]] size_t verifiable_candidates() const;
+  [[nodiscard]] size_t planned_pairs(Trial const& screening) const;
+
   [[nodiscard]] double pair_seconds() const;
+  [[nodiscard]] double short_pair_seconds() const;
   /// Pairs that the confirmation begins with.
   [[nodiscard]] size_t confirming_pairs() const;
   [[nodiscard]] bool has_time_for(size_t pairs) const;

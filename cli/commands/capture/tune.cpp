@@ -123,11 +123,12 @@ base::Expected<TunePlan> plan_of(TuneCommand const& command) {
 
 nlohmann::ordered_json action_json(TuneFolder const& folder, tune::Action const& action) {
   TunePlan const& plan = folder.plan();
+  auto const steps = action.is_short ? tune::short_steps(plan.space) : std::optional<int64_t>();
   auto const side = [&](tune::Settings const& settings) {
     nlohmann::ordered_json json = {{"settings", nlohmann::ordered_json::object()}};
     for (size_t k = 0; k < settings.size(); ++k)
       json["settings"][plan.space.knobs[k].name] = settings[k];
-    json["command"] = tune::shell_text(tune::command_for(plan.space, plan.words, settings));
+    json["command"] = tune::shell_text(tune::command_for(plan.space, plan.words, settings, steps));
     return json;
   };
 

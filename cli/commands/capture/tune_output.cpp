@@ -43,6 +43,11 @@ std::string count_text(StudyAnswer const& answer) {
   return text;
 }
 
+char const* kind_text(TrialKind kind) {
+  if (kind == TrialKind::kCheck) return "further pairs of ";
+  return kind == TrialKind::kScreening ? "short pairs of " : "";
+}
+
 /// Whether further pairs agree with the answer.
 std::string further_text(StudyAnswer const& answer) {
   if (!answer.further) return {};
@@ -92,9 +97,9 @@ std::string trial_text(tune::Space const& space, Trial const& trial) {
                        trial.reason.empty() ? "" : ", ", base::printable(trial.reason));
   }
 
-  std::string text = fmt::format(
-      "{:4}  {}{}: {}", trial.number, trial.kind == TrialKind::kCheck ? "further pairs of " : "",
-      tune::changed_text(space, trial.settings, trial.base), to_string(trial.verdict));
+  std::string text =
+      fmt::format("{:4}  {}{}: {}", trial.number, kind_text(trial.kind),
+                  tune::changed_text(space, trial.settings, trial.base), to_string(trial.verdict));
   if (trial.measured)
     text += fmt::format(", saves {} in {} pairs", saving_text(*trial.measured), trial.pairs.size());
   if (trial.predicted && trial.verdict != TrialVerdict::kDropped)

@@ -219,6 +219,18 @@ std::string trials_section(Study const& study) {
   return section("trials", "Trials", body + how_computed(how));
 }
 
+std::string_view untried_reason(tune::UntriedReason reason) {
+  switch (reason) {
+    case tune::UntriedReason::kTakenBack:
+      return tr("It would undo an accepted setting.");
+    case tune::UntriedReason::kScreenedOut:
+      return tr("Others saved more in short pairs, and its turn did not come within the time.");
+    case tune::UntriedReason::kTime:
+      break;
+  }
+  return tr("Its turn did not come within the time (--time).");
+}
+
 std::string untried_section(Study const& study) {
   std::vector<tune::UntriedSetting> const untried = study.untried();
   if (untried.empty()) return {};
@@ -229,11 +241,8 @@ std::string untried_section(Study const& study) {
   tune::Settings const best = study.best();
   for (tune::UntriedSetting const& setting : untried) {
     if (table.size() == kMaxTableRows) break;
-    bool const is_time = setting.reason == tune::UntriedReason::kTime;
     table.row({name_cell(tune::changed_text(study.space(), setting.settings, best)),
-               saving_cell(setting.prediction.saving),
-               prose_cell(is_time ? tr("Its turn did not come within the time (--time).")
-                                  : tr("It would undo an accepted setting."))});
+               saving_cell(setting.prediction.saving), prose_cell(untried_reason(setting.reason))});
   }
 
   std::string body = table.html();

@@ -123,8 +123,7 @@ std::string further_pairs_text(StudyAnswer const& answer) {
 std::string next_step_text(Study const& study, std::string_view folder) {
   std::string const path = base::shell_word(std::string(folder));
   StudyAnswer const answer = study.answer();
-  if (answer.outcome == StudyOutcome::kOpen)
-    return tr("Go on: stepscope tune {} --resume", path);
+  if (answer.outcome == StudyOutcome::kOpen) return tr("Go on: stepscope tune {} --resume", path);
   if (answer.outcome == StudyOutcome::kBetter && !answer.further)
     return tr("Check the answer by further pairs: stepscope tune {} --confirm 20", path);
   return {};
@@ -141,9 +140,11 @@ std::string_view trial_kind_label(TrialKind kind) {
     case TrialKind::kConfirmation:
       return tr("confirmation");
     case TrialKind::kCheck:
+      return tr("further pairs");
+    case TrialKind::kScreening:
       break;
   }
-  return tr("further pairs");
+  return tr("short pairs");
 }
 
 std::string_view trial_verdict_label(TrialVerdict verdict) {
@@ -167,9 +168,11 @@ std::string_view trial_verdict_label(TrialVerdict verdict) {
     case TrialVerdict::kRequirement:
       return tr("requirement");
     case TrialVerdict::kFailed:
+      return tr("failed");
+    case TrialVerdict::kScreenedOut:
       break;
   }
-  return tr("failed");
+  return tr("put back");
 }
 
 std::string trial_reason(Study const& study, Trial const& trial) {
@@ -187,6 +190,8 @@ std::string trial_reason(Study const& study, Trial const& trial) {
       return tr("{} pairs do not show whether it saves {}.", trial.pairs.size(), least);
     case TrialVerdict::kSlowSteps:
       return std::string(tr("Its fast steps are faster, and all its steps together are slower."));
+    case TrialVerdict::kScreenedOut:
+      return std::string(tr("Others saved more in short pairs: its turn comes after theirs."));
     default:
       break;
   }
