@@ -36,6 +36,8 @@ Study::Screening Study::screening_of(Candidate const& candidate) const {
     }
   }
   if (screening.pairs > 0) screening.log_saving /= static_cast<double>(screening.pairs);
+  // What failed comes after all that ran.
+  if (screening.pairs == 0 && screening.rounds > 0) screening.log_saving = -INFINITY;
   return screening;
 }
 

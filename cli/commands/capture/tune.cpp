@@ -135,6 +135,7 @@ nlohmann::ordered_json action_json(TuneFolder const& folder, tune::Action const&
   nlohmann::ordered_json json = {{"trial", action.trial}, {"pair", action.pair}};
   if (action.kind == tune::ActionKind::kPair) json["base"] = side(action.base);
   json["candidate"] = side(action.settings);
+  if (action.is_short) json["short"] = true;
   return json;
 }
 

@@ -191,7 +191,9 @@ std::string trials_section(Study const& study) {
   tune::Settings const of_default = tune::default_settings(study.space());
   for (Trial const& trial : study.trials()) {
     if (!has_begun(trial) || ++begun > kMaxTableRows) continue;
-    bool const has_base = trial.kind == TrialKind::kCandidate && trial.base != of_default;
+    bool const is_of_move =
+        trial.kind == TrialKind::kCandidate || trial.kind == TrialKind::kScreening;
+    bool const has_base = is_of_move && trial.base != of_default;
     bool const is_judged =
         trial.measured && trial.kind != TrialKind::kNoise && trial.pairs.size() > 1;
     table.row({count_cell(trial.number), text_cell(trial_kind_label(trial.kind)),
