@@ -16,7 +16,7 @@ std::span<Command const> commands();
   X(run, "train a bundled workload") \
   X(record, "record any program") \
   X(analyze, "show where the time of a run went, and why") \
-  X(report, "write the HTML report of a run or of a scaling series") \
+  X(report, "write the HTML report of a run, of a scaling series or of a search") \
   X(compare, "show what changed between runs, whether it is significant, and why") \
   X(whatif, "predict what a change would give, by replaying the run") \
   X(tune, "find faster settings of a training: predict, measure in turn, confirm") \

@@ -32,7 +32,7 @@ LAYERS = {
     "workloads": ["tracer/api", "trace/base"],
     "analyzer": ["trace/model", "trace/base"],
     "run_loading": ["analyzer", "trace/import", "trace/file", "trace/model", "trace/base"],
-    "reports": ["analyzer", "trace/model", "trace/base"],
+    "reports": ["analyzer", "tune", "trace/model", "trace/base"],
     "query": ["trace", "analyzer", "reports"],
     "gate": ["analyzer", "trace/model", "trace/base"],
     "tune": ["gate", "analyzer", "trace/base"],

@@ -10,6 +10,8 @@
 namespace stepscope::tune {
 namespace {
 
+constexpr std::string_view kStepsPlaceholder = "{steps}";
+
 std::string placeholder_of(Knob const& knob) { return "{" + knob.name + "}"; }
 
 /// The knob whose placeholder begins the text.
@@ -20,9 +22,16 @@ std::optional<size_t> knob_at(Space const& space, std::string_view text) {
   return std::nullopt;
 }
 
-std::string filled(Space const& space, std::string_view word, Settings const& settings) {
+std::string filled(Space const& space, std::string_view word, Settings const& settings,
+                   std::optional<int64_t> steps) {
   std::string result;
   while (!word.empty()) {
+    if (steps && word.starts_with(kStepsPlaceholder)) {
+      result += fmt::format("{}", *steps);
+      word.remove_prefix(kStepsPlaceholder.size());
+      continue;
+    }
+
     auto const knob = knob_at(space, word);
     size_t const length = knob ? placeholder_of(space.knobs[*knob]).size() : 1;
     result += knob ? space.knobs[*knob].word_of(settings[*knob]) : std::string(word.substr(0, 1));
@@ -46,14 +55,22 @@ base::Expected<void> check_template(Space const& space, std::span<std::string co
           "variable with env = true",
           base::printable(knob.name), base::printable(placeholder_of(knob)));
   }
+
+  auto const has_steps = [](std::string const& word) {
+    return word.find(kStepsPlaceholder) != std::string::npos;
+  };
+  if (space.steps && std::none_of(words.begin(), words.end(), has_steps))
+    return base::fail(
+        "steps of [budget]: the command does not have {{steps}}, write it there or remove them");
   return {};
 }
 
 CommandLine command_for(Space const& space, std::span<std::string const> words,
-                        Settings const& settings) {
+                        Settings const& settings, std::optional<int64_t> steps) {
   CommandLine command;
+  auto const steps_here = space.steps ? std::optional(steps.value_or(*space.steps)) : std::nullopt;
   for (std::string const& word : words) {
-    std::string text = filled(space, word, settings);
+    std::string text = filled(space, word, settings, steps_here);
     auto const knob = knob_at(space, word);
     bool const is_placeholder = knob && word == placeholder_of(space.knobs[*knob]);
     if (!text.empty() || !is_placeholder) command.words.push_back(std::move(text));

@@ -2,6 +2,8 @@
 // variables.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,9 +24,9 @@ struct CommandLine {
 base::Expected<void> check_template(Space const& space, std::span<std::string const> words);
 
 /// {NAME} of a knob becomes its word. A word that is nothing but a placeholder whose knob's word is
-/// empty is left out. Other braces stay.
+/// empty is left out. {steps} becomes `steps`, else those of the space. Other braces stay.
 CommandLine command_for(Space const& space, std::span<std::string const> words,
-                        Settings const& settings);
+                        Settings const& settings, std::optional<int64_t> steps = {});
 
 /// As people copy it into a shell.
 std::string shell_text(CommandLine const& command);

@@ -74,6 +74,12 @@ std::string range_value(KnobRange const& range, double value) {
   return fmt::format("{:.4g}", inside);
 }
 
+std::optional<int64_t> short_steps(Space const& space) {
+  constexpr int64_t kShortPart = 4;
+  if (!space.steps || *space.steps < 2 * kFewestShortSteps) return std::nullopt;
+  return std::max(*space.steps / kShortPart, kFewestShortSteps);
+}
+
 std::vector<std::string> grid_of(KnobRange const& range) {
   std::vector<std::string> values;
 
@@ -97,6 +103,8 @@ Expected<void> check_space(Space const& space) {
   for (Knob const& knob : space.knobs) {
     if (auto const good = check_knob(knob); !good) return good;
     if (!names.insert(knob.name).second) return fail("knob {}: is there twice", knob.name);
+    if (space.steps && knob.name == "steps")
+      return fail("knob steps: {{steps}} stands for steps of [budget] already, remove one of them");
   }
 
   for (Expression const& restriction : space.restrictions)

@@ -2,6 +2,7 @@
 // (docs/guide/TUNE.md). Read by space_file.h, or made of a bundled workload.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,12 +44,18 @@ struct Space {
   std::vector<Expression> restrictions;  ///< of knobs
   std::optional<double> time_s;          ///< budget
   std::optional<size_t> pairs;           ///< most pairs a candidate
+  std::optional<int64_t> steps;          ///< of a run: what {steps} in the command stands for
 };
 
 inline constexpr size_t kMostKnobs = 32, kMostKnobValues = 64, kMostKnobValueBytes = 1000,
                         kMostConditions = 32;
 /// Points of a range that are tried, besides the default.
 inline constexpr size_t kRangePoints = 5;
+
+/// Steps of a short run: a quarter, and at least kFewestShortSteps. None where the steps are not
+/// known, or so few that nothing is saved.
+std::optional<int64_t> short_steps(Space const& space);
+inline constexpr int64_t kFewestShortSteps = 20;
 
 /// Distinct values from low to high, evenly or by their logarithms.
 std::vector<std::string> grid_of(KnobRange const& range);

@@ -20,6 +20,7 @@ using base::fail;
 constexpr std::string_view kUnusableLetter = "\xEF\xBF\xBD";
 /// Longer budgets are mistakes; days of tuning fit.
 constexpr size_t kMostPairs = 1000;
+constexpr int64_t kMostSteps = 1'000'000'000;
 constexpr double kMostRangeValue = 1e15;
 
 std::string shown_key(std::string_view text) {
@@ -170,7 +171,7 @@ class SpaceReader {
   }
 
   void read_budget(toml::key const& name, toml::node const& value) {
-    auto const* const table = table_of(name.str(), value, {"time", "pairs"});
+    auto const* const table = table_of(name.str(), value, {"time", "pairs", "steps"});
     if (table == nullptr) return;
 
     if (toml::node const* const time = table->get("time")) {
@@ -186,6 +187,13 @@ class SpaceReader {
       if (most < 3 || most > static_cast<int64_t>(kMostPairs))
         return fail_at(*pairs, fmt::format("pairs is a whole number from 3 to {}", kMostPairs));
       space.pairs = static_cast<size_t>(most);
+    }
+
+    if (toml::node const* const steps = table->get("steps")) {
+      int64_t const count = steps->is_integer() ? steps->value_or(int64_t{0}) : 0;
+      if (count < 1 || count > kMostSteps)
+        return fail_at(*steps, "steps is a whole number above 0: what {steps} stands for");
+      space.steps = count;
     }
   }
 

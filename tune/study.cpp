@@ -1,6 +1,7 @@
 #include "tune/study.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "trace/base/check.h"
@@ -20,8 +21,10 @@ constexpr double kGrownPrediction = 1.5;
 
 bool is_over(Trial const& trial) { return trial.verdict != TrialVerdict::kRunning; }
 
+/// One that was only asked for has no pair yet.
 bool is_measured_candidate(Trial const& trial) {
-  return trial.kind == TrialKind::kCandidate && trial.verdict != TrialVerdict::kDropped;
+  return trial.kind == TrialKind::kCandidate && trial.verdict != TrialVerdict::kDropped &&
+         (is_over(trial) || !trial.pairs.empty());
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
@@ -86,7 +89,7 @@ std::optional<PairNoise> Study::noise() const {
   for (Trial const& trial : trials_) {
     if (trial.kind == TrialKind::kNoise && !trial.pairs.empty())
       noise = noise_of_equal_pairs(trial.pairs);
-    else if (noise && is_over(trial))
+    else if (noise && is_over(trial) && trial.kind != TrialKind::kScreening)
       noise = joined_noise(*noise, trial.pairs);
   }
   return noise;
@@ -116,7 +119,7 @@ double Study::pair_seconds() const {
   double seconds = 0;
   size_t pairs = 0;
   for (Trial const& trial : trials_) {
-    if (trial.pairs.empty()) continue;
+    if (trial.pairs.empty() || trial.kind == TrialKind::kScreening) continue;
     seconds += trial.seconds;
     pairs += trial.pairs.size();
   }
@@ -149,23 +152,36 @@ Action Study::pair_of(Trial const& trial) const {
   action.base = trial.base;
   action.settings = trial.settings;
   action.pair = trial.pairs.size();
+  action.is_short = trial.kind == TrialKind::kScreening;
   return action;
 }
 
+Trial const* Study::last_of(TrialKind kind) const {
+  Trial const* last = nullptr;
+  for (Trial const& trial : trials_)
+    if (trial.kind == kind) last = &trial;
+  return last;
+}
+
 Action Study::next() {
-  if (outcome_ == StudyOutcome::kOpen && trials_.empty())
-    return pair_of(start(TrialKind::kNoise, default_settings(space_), default_settings(space_)));
-
-  if (outcome_ != StudyOutcome::kOpen) return {};
-  if (Trial const* const trial = running()) return pair_of(*trial);
-  judge_noise();
-  if (outcome_ != StudyOutcome::kOpen) return {};
-
-  bool const has_chosen = trials_.back().kind == TrialKind::kConfirmation;
-  if (auto const action = has_chosen ? std::nullopt : learn()) return *action;
-  if (auto const action = has_chosen ? std::nullopt : start_candidate()) return *action;
-  if (auto const action = confirm()) return *action;
+  if (auto const action = next_of_search()) return *action;
+  if (auto const action = check_answer()) return *action;
   return {};
+}
+
+std::optional<Action> Study::next_of_search() {
+  if (outcome_ != StudyOutcome::kOpen) return std::nullopt;
+  if (trials_.empty())
+    return pair_of(start(TrialKind::kNoise, default_settings(space_), default_settings(space_)));
+  Trial const* const trial = running();
+  if (trial != nullptr && trial->kind != TrialKind::kCheck) return pair_of(*trial);
+  judge_noise();
+  if (outcome_ != StudyOutcome::kOpen) return std::nullopt;
+
+  bool const has_chosen = last_of(TrialKind::kConfirmation) != nullptr;
+  if (auto const action = has_chosen ? std::nullopt : learn()) return action;
+  if (auto const action = has_chosen ? std::nullopt : start_candidate()) return action;
+  return confirm();
 }
 
 void Study::judge_noise() {
@@ -282,17 +298,24 @@ double Study::worth(size_t candidate) const {
 }
 
 /// The most promising one. Settings that may not be taken come last, and before them those that
-/// nothing is known of.
+/// nothing predicts: first the ones that did best in short pairs.
 std::optional<size_t> Study::choose() const {
   auto const rank = [&](size_t candidate) {
     int group = predictions_[candidate].saving ? 0 : 1;
     if (candidates_[candidate].changes_numerics && !options_.allows_numerics) group = 2;
-    return std::make_pair(group, -worth(candidate));
+    Screening const screening = screening_of(candidates_[candidate]);
+    return std::make_tuple(group, -worth(candidate), screening.is_out, -screening.log_saving);
   };
 
   std::optional<size_t> chosen;
-  for (size_t i = 0; i < candidates_.size(); ++i)
-    if (is_open(i) && (!chosen || rank(i) < rank(*chosen))) chosen = i;
+  std::optional<decltype(rank(0))> best_rank;
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    if (!is_open(i)) continue;
+    auto const here = rank(i);
+    if (best_rank && *best_rank <= here) continue;
+    chosen = i;
+    best_rank = here;
+  }
   return chosen;
 }
 
@@ -300,10 +323,17 @@ std::optional<Action> Study::start_candidate() {
   if (!has_time_for(kFewestPairs + confirming_pairs())) return std::nullopt;
   auto const chosen = choose();
   if (!chosen) return std::nullopt;
+  bool const is_predicted = predictions_[*chosen].saving.has_value();
+  if (auto const action = is_predicted ? std::nullopt : screen()) return action;
 
-  Trial& trial = start(TrialKind::kCandidate, best(), candidates_[*chosen].settings);
-  trial.predicted = predictions_[*chosen].saving;
-  trial.change = predictions_[*chosen].change;
+  // A screening may have put others first.
+  return verify(is_predicted ? *chosen : *choose());
+}
+
+Action Study::verify(size_t chosen) {
+  Trial& trial = start(TrialKind::kCandidate, best(), candidates_[chosen].settings);
+  trial.predicted = predictions_[chosen].saving;
+  trial.change = predictions_[chosen].change;
   change(trial);
   return pair_of(trial);
 }
@@ -313,12 +343,26 @@ std::optional<Action> Study::confirm() {
     finish(StudyOutcome::kNothingBetter, "");
     return std::nullopt;
   }
-  Trial const& last = trials_.back();
-  if (last.kind != TrialKind::kConfirmation)
+  Trial const* const last = last_of(TrialKind::kConfirmation);
+  if (last == nullptr)
     return pair_of(start(TrialKind::kConfirmation, default_settings(space_), best()));
 
-  bool const is_confirmed = last.verdict == TrialVerdict::kAccepted;
-  finish(is_confirmed ? StudyOutcome::kBetter : StudyOutcome::kNotConfirmed, last.reason);
+  bool const is_confirmed = last->verdict == TrialVerdict::kAccepted;
+  finish(is_confirmed ? StudyOutcome::kBetter : StudyOutcome::kNotConfirmed, last->reason);
+  return std::nullopt;
+}
+
+/// One trial of further pairs, or the rest of one that was interrupted.
+std::optional<Action> Study::check_answer() {
+  bool const has_answer =
+      outcome_ == StudyOutcome::kBetter || outcome_ == StudyOutcome::kNotConfirmed;
+  if (!has_answer || options_.further_pairs == 0 || is_checked_) return std::nullopt;
+  Trial* const begun = running();
+  if (begun == nullptr) return pair_of(start(TrialKind::kCheck, default_settings(space_), best()));
+
+  if (begun->pairs.size() < options_.further_pairs) return pair_of(*begun);
+  end(*begun, TrialVerdict::kDone, "");
+  is_checked_ = true;
   return std::nullopt;
 }
 
@@ -335,12 +379,19 @@ void Study::add_pair(PairResult const& result) {
   PairJudgement const measured = measure_saving(trial->pairs);
   trial->measured = measured.saving;
   trial->p = measured.p;
-  if (!result.broken_requirement.empty() && trial->kind != TrialKind::kNoise)
+  if (!result.broken_requirement.empty() && trial->kind != TrialKind::kNoise) {
+    is_checked_ = trial->kind == TrialKind::kCheck;
     return end(*trial, TrialVerdict::kRequirement, result.broken_requirement);
+  }
   if (trial->kind == TrialKind::kNoise && trial->pairs.size() >= kNoisePairs)
+    end(*trial, TrialVerdict::kDone, "");
+  if (trial->kind == TrialKind::kScreening && trial->pairs.size() >= planned_pairs(*trial))
     end(*trial, TrialVerdict::kDone, "");
   if (trial->kind == TrialKind::kCandidate) judge_candidate(*trial);
   if (trial->kind == TrialKind::kConfirmation) judge_confirmation(*trial);
+  if (trial->kind == TrialKind::kCheck && trial->pairs.size() >= options_.further_pairs)
+    end(*trial, TrialVerdict::kDone, "");
+  is_checked_ = trial->kind == TrialKind::kCheck && is_over(*trial);
 }
 
 void Study::judge_candidate(Trial& trial) {
@@ -403,6 +454,7 @@ void Study::add_failure(std::string const& reason, double seconds) {
   STEPSCOPE_CHECK(trial != nullptr);
   trial->seconds += seconds;
   end(*trial, TrialVerdict::kFailed, reason);
+  is_checked_ = trial->kind == TrialKind::kCheck;
 }
 
 StudyAnswer Study::answer() const {
@@ -412,14 +464,46 @@ StudyAnswer Study::answer() const {
   answer.best = best();
 
   for (Trial const& trial : trials_) {
-    if (trial.kind == TrialKind::kConfirmation && is_over(trial)) answer.saving = trial.measured;
+    if (trial.kind == TrialKind::kConfirmation && is_over(trial)) {
+      answer.saving = trial.measured;
+      answer.pairs = trial.pairs.size();
+    }
+    if (trial.kind == TrialKind::kCheck && trial.measured && answer.saving) {
+      double const mean = trial.measured->saving;
+      answer.further = FurtherPairs{trial.pairs.size(), *trial.measured,
+                                    mean >= answer.saving->low && mean <= answer.saving->high};
+    }
     if (trial.kind != TrialKind::kCandidate) continue;
     answer.dropped += trial.verdict == TrialVerdict::kDropped ? 1 : 0;
-    answer.measured += trial.verdict != TrialVerdict::kDropped ? 1 : 0;
+    answer.measured += is_measured_candidate(trial) ? 1 : 0;
   }
   for (size_t i = 0; i < candidates_.size() && is_predicted_; ++i)
     answer.untried += is_open(i) ? 1 : 0;
   return answer;
+}
+
+std::vector<UntriedSetting> Study::untried() const {
+  std::vector<UntriedSetting> untried;
+  bool const has_begun = !trials_.empty() && trials_.front().verdict == TrialVerdict::kDone;
+  if (!has_begun || outcome_ == StudyOutcome::kTooNoisy) return untried;
+  Settings const from = best();
+  // A search that goes on from its file has no candidates where its answer is there already.
+  auto const candidates = knows_candidates_ ? candidates_ : candidates_from(space_, from);
+
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Candidate const& candidate = candidates[i];
+    bool const is_dropped = std::any_of(trials_.begin(), trials_.end(), [&](Trial const& trial) {
+      return trial.verdict == TrialVerdict::kDropped && trial.settings == candidate.settings;
+    });
+    if (is_dropped || last_trial_of(candidate) != nullptr) continue;
+
+    UntriedSetting& setting = untried.emplace_back();
+    setting.settings = candidate.settings;
+    if (is_predicted_) setting.prediction = predictions_[i];
+    if (screening_of(candidate).is_out) setting.reason = UntriedReason::kScreenedOut;
+    if (is_taken_back(candidate.settings)) setting.reason = UntriedReason::kTakenBack;
+  }
+  return untried;
 }
 
 }  // namespace stepscope::tune

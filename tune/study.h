@@ -19,6 +19,11 @@ struct StudyOptions {
   DecisionRule rule;
   double time_s = 600;  ///< budget
   bool allows_numerics = false;
+  size_t further_pairs = 0;  ///< after the answer, whatever the budget: a check of it
+  /// Where there is no time to verify all candidates without a prediction, short pairs decide which
+  /// come first.
+  bool screens = true;
+  double short_share = 1;  ///< of a pair's time: a short one; 1: runs cannot be shorter
 };
 
 enum class ActionKind : uint8_t {
@@ -31,8 +36,9 @@ struct Action {
   ActionKind kind = ActionKind::kDone;
   size_t trial = 0;
   Settings base, settings;
-  size_t pair = 0;  ///< of the trial, from 0
-  std::string run;  ///< of kPredict
+  size_t pair = 0;        ///< of the trial, from 0
+  std::string run;        ///< of kPredict
+  bool is_short = false;  ///< fewer steps are enough
 };
 
 struct PairResult {
@@ -57,12 +63,32 @@ enum class StudyOutcome : uint8_t {
   kTooNoisy,       ///< for this budget
   kFailed          ///< the default settings do not run
 };
+/// Pairs that were made after the answer, to check it.
+struct FurtherPairs {
+  size_t pairs = 0;
+  Saving saving;
+  bool is_inside = false;  ///< the answer's interval contains their mean saving
+};
 struct StudyAnswer {
   StudyOutcome outcome = StudyOutcome::kOpen;
-  Settings best;                                  ///< taken so far
-  std::optional<Saving> saving;                   ///< of the confirmation: the answer
+  Settings best;                 ///< taken so far
+  std::optional<Saving> saving;  ///< of the confirmation: the answer
+  size_t pairs = 0;              ///< that it is measured by
+  std::optional<FurtherPairs> further;
   size_t dropped = 0, measured = 0, untried = 0;  ///< settings
   std::string reason;
+};
+
+/// Why a setting has no trial.
+enum class UntriedReason : uint8_t {
+  kTime,         ///< the budget ended before its turn
+  kTakenBack,    ///< it would undo an accepted move
+  kScreenedOut,  ///< others did better in short pairs, and the budget ended before its turn
+};
+struct UntriedSetting {
+  Settings settings;
+  Prediction prediction;
+  UntriedReason reason = UntriedReason::kTime;
 };
 
 class Study {
@@ -96,8 +122,11 @@ class Study {
   /// What is left of the budget, at least 0.
   [[nodiscard]] double left_s() const;
   [[nodiscard]] StudyAnswer answer() const;
+  /// Settings one move from the best ones that no trial is about. None before the noise is known.
+  [[nodiscard]] std::vector<UntriedSetting> untried() const;
 
  private:
+  std::optional<Action> next_of_search();
   Trial& start(TrialKind kind, Settings const& base, Settings const& settings);
   [[nodiscard]] Trial* running();
   void change(Trial const& trial);
@@ -110,14 +139,38 @@ class Study {
 
   std::optional<Action> learn();
   std::optional<Action> start_candidate();
+  Action verify(size_t chosen);
   std::optional<Action> confirm();
+  /// A short pair, where a candidate without a prediction is next and halving is worth it.
+  std::optional<Action> screen();
+  std::optional<Action> next_of_round(std::vector<size_t> const& pool, size_t rounds);
+  void drop_worse_half(std::vector<size_t> const& pool);
+  std::optional<Action> check_answer();
   std::optional<size_t> choose() const;
+  [[nodiscard]] Trial const* last_of(TrialKind kind) const;
   [[nodiscard]] bool is_taken_back(Settings const& settings) const;
   [[nodiscard]] Trial const* last_trial_of(Candidate const& candidate) const;
   [[nodiscard]] bool is_open(size_t candidate) const;
   [[nodiscard]] double worth(size_t candidate) const;
 
+  /// What short pairs say of a candidate.
+  struct Screening {
+    size_t rounds = 0, pairs = 0;
+    double log_saving = 0;  ///< mean of the pairs
+    bool is_out = false;
+    std::optional<size_t> trial;  ///< the last one
+  };
+  [[nodiscard]] Screening screening_of(Candidate const& candidate) const;
+  /// Open candidates that only pairs can tell apart, and that others have not surpassed.
+  [[nodiscard]] std::vector<size_t> screening_pool() const;
+  [[nodiscard]] bool has_halved(size_t rounds) const;
+  [[nodiscard]] bool has_verified_since_screening() const;
+  [[nodiscard]] bool has_time_to_screen(size_t candidates, size_t pairs) const;
+  [[nodiscard]] size_t verifiable_candidates() const;
+  [[nodiscard]] size_t planned_pairs(Trial const& screening) const;
+
   [[nodiscard]] double pair_seconds() const;
+  [[nodiscard]] double short_pair_seconds() const;
   /// Pairs that the confirmation begins with.
   [[nodiscard]] size_t confirming_pairs() const;
   [[nodiscard]] bool has_time_for(size_t pairs) const;
@@ -132,7 +185,7 @@ class Study {
   /// From the best settings on; empty until they are predicted.
   std::vector<Candidate> candidates_;
   std::vector<Prediction> predictions_;
-  bool knows_candidates_ = false, is_predicted_ = false;
+  bool knows_candidates_ = false, is_predicted_ = false, is_checked_ = false;
   StudyOutcome outcome_ = StudyOutcome::kOpen;
   std::string reason_;
 };

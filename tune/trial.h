@@ -15,13 +15,16 @@ enum class TrialKind : uint8_t {
   kRecording,     ///< one run that predictions are made of
   kCandidate,     ///< pairs of the settings and the best ones before
   kConfirmation,  ///< new pairs of the best settings and the default ones: the answer
+  kCheck,         ///< further pairs of the same settings, which the answer is compared with
+  kScreening,     ///< short pairs of the settings and the best ones before: they accept nothing
 };
-/// "noise", "recording", "candidate", "confirmation".
+/// "noise", "recording", "candidate", "confirmation", "check",
+/// "screening".
 char const* to_string(TrialKind kind);
 
 enum class TrialVerdict : uint8_t {
   kRunning,      ///< not over: it goes on when the search is resumed
-  kDone,         ///< noise or a recording
+  kDone,         ///< noise, a recording, a check, or a screening that others did not surpass
   kDropped,      ///< not measured: even its predicted upper bound is below the smallest gain
   kAccepted,     ///< faster by more than the smallest gain
   kProposed,     ///< likewise, but it changes numerics and may not be taken
@@ -30,9 +33,10 @@ enum class TrialVerdict : uint8_t {
   kSlowSteps,    ///< fast steps became faster, but all steps together slower
   kRequirement,  ///< a requirement does not hold
   kFailed,       ///< a program failed, hung, or marked no steps
+  kScreenedOut,  ///< others saved more in short pairs: its turn comes after theirs
 };
 /// "running", "done", "dropped", "accepted", "proposed", "no_gain", "unclear", "slow_steps",
-/// "requirement", "failed".
+/// "requirement", "failed", "screened_out".
 char const* to_string(TrialVerdict verdict);
 
 /// Two runs in turn. Costs are ns a step and sample.

@@ -85,7 +85,7 @@ std::vector<PairCosts> read_pairs(Fields& json) {
 Trial read_trial(Space const& space, Fields& json) {
   Trial trial;
   trial.number = static_cast<size_t>(json.whole("trial", 0, kMostTrials));
-  trial.kind = read_word(json, "kind", TrialKind::kConfirmation);
+  trial.kind = read_word(json, "kind", TrialKind::kScreening);
   if (auto settings = json.object("settings")) trial.settings = read_settings(space, *settings);
   if (auto settings = json.object("base")) trial.base = read_settings(space, *settings);
   trial.is_interleaved = json.boolean("in_turn");
@@ -96,7 +96,7 @@ Trial read_trial(Space const& space, Fields& json) {
   trial.change = json.text("change", kMostTextBytes);
   trial.measured = read_saving(json, "measured", "low", "high");
   trial.p = json.number("p", 0, 1);
-  trial.verdict = read_word(json, "verdict", TrialVerdict::kFailed);
+  trial.verdict = read_word(json, "verdict", TrialVerdict::kScreenedOut);
   trial.reason = json.text("reason", kMostTextBytes);
   trial.seconds = json.number("seconds", 0, gate::kMostFileNumber);
   return trial;

@@ -1,5 +1,6 @@
 // stepscope report RUN: one self-contained page of a run, or of runs on different numbers of
 // devices, which is a scaling report.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "analyzer/scaling/series.h"
 #include "cli/analyze_and_warn.h"
 #include "cli/commands.h"
+#include "cli/commands/tune_report.h"
 #include "cli/output_files.h"
 #include "cli/run_samples.h"
 #include "reports/html/html.h"
@@ -105,7 +107,29 @@ int report_series(ReportCommand const& command, std::vector<std::string> const& 
   return kGood;
 }
 
+int report_search(ReportCommand const& command, std::string const& folder) {
+  if (command.runs.size() > 1)
+    return report_error({fmt::format("report: {} is a search of stepscope tune, name it alone",
+                                     base::printable(folder))});
+  if (char const* const option = command.series_option())
+    return report_error(
+        {fmt::format("report: {} needs runs on different numbers of devices, and {} is a search of "
+                     "stepscope tune; its numbers are in its trials.jsonl",
+                     option, base::printable(folder))});
+
+  auto const html = search_page(folder, page_options(command));
+  if (!html) return report_error(html.error());
+  std::string const output = command.output.empty() ? "tuning.html" : command.output;
+  if (auto const written = base::write_file_atomically(output, *html); !written)
+    return report_error(written.error());
+  tell_written(output);
+  return kGood;
+}
+
 int report_runs(ReportCommand const& command) {
+  auto const search = std::find_if(command.runs.begin(), command.runs.end(), holds_search);
+  if (search != command.runs.end()) return report_search(command, *search);
+
   using enum import::PathsAre;
   import::PathsAre are = command.is_one_run ? kOneRun : kFound;
   if (command.are_runs) are = kRuns;
@@ -124,14 +148,18 @@ Action add_report(CLI::App& app) {
       "give runs on different numbers of devices, "
       "or a folder of them (stepscope run --scale); "
       "several runs on the same number are repeats. "
-      "docs/guide/REPORT.md, docs/guide/SCALING.md");
+      "Search of stepscope tune: give its folder. "
+      "docs/guide/REPORT.md, docs/guide/SCALING.md, docs/guide/TUNE.md");
 
-  app.add_option(
-         "RUN", command->runs,
-         "a trace file or a run folder; several runs, or a folder of them, for a scaling report")
+  app.add_option("RUN", command->runs,
+                 "a trace file or a run folder; several runs, or a folder of them, for a scaling "
+                 "report; or "
+                 "the folder of a search")
       ->required();
-  app.add_option("-o,--output", command->output,
-                 "the file to write (default: report.html, for a scaling series scaling.html)");
+  app.add_option(
+      "-o,--output", command->output,
+      "the file to write (default: report.html, for a scaling series scaling.html, for a "
+      "search tuning.html)");
   app.add_option("--lang", command->language,
                  "language of the page: en (default) or zh (Simplified Chinese)")
       ->check(CLI::IsMember({"en", "zh"}));

@@ -40,6 +40,7 @@ class TuneRuns {
   struct Side {
     tune::Settings settings;
     std::string run;
+    std::optional<int64_t> steps;  ///< of a short run
   };
   [[nodiscard]] std::vector<std::string> program(Side const& side) const;
   [[nodiscard]] double timeout_s(tune::Study const& study) const;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "reports/html/escape.h"
+#include "reports/html/page.h"
 #include "reports/words/language.h"
 #include "trace/base/format.h"
 
@@ -64,6 +65,33 @@ Cell part_cell(Part const& part) {
   return {fmt::format("<span class=\"nw\" title=\"{}\"><i class=\"p p-{}\"></i>{}</span>",
                       escape(tr(part.meaning)), part.key, escape(tr(part.label))),
           std::nullopt};
+}
+
+std::string waterfall_row(std::string_view title, double before, double after,
+                          std::string_view saved) {
+  std::string const less =
+      after < before ? "−" + base::format_share(before - after) : std::string("–");
+  double const kept = std::clamp(after, 0.0, 1.0),
+               taken = std::clamp(before - after, 0.0, 1 - kept);
+
+  return fmt::format(
+      "<tr><th scope=\"row\">{}</th><td><span class=\"bar\" aria-hidden=\"true\">"
+      "<span class=\"p kept\" style=\"width:{:.1f}%\"></span>"
+      "<span class=\"p saved\" style=\"width:{:.1f}%\"></span></span></td>"
+      "<td class=\"num\">{}</td><td class=\"num\">{}</td></tr>\n",
+      escape(title), kept * 100, taken * 100, base::format_share(after),
+      saved.empty() ? less : escape(saved));
+}
+
+std::string waterfall(std::string_view title, std::string_view what, std::string_view left,
+                      std::string_view saved, std::string_view rows) {
+  return subheading(title) +
+         fmt::format(
+             "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">"
+             "<table class=\"waterfall\"><thead><tr><th scope=\"col\">{}</th><th></th>"
+             "<th scope=\"col\" class=\"num\">{}</th><th scope=\"col\" class=\"num\">{}</th>"
+             "</tr></thead>\n<tbody>{}</tbody></table></div>\n",
+             escape(tr(title)), escape(tr(what)), escape(tr(left)), escape(tr(saved)), rows);
 }
 
 std::string and_more(size_t shown_rows, size_t all_rows, std::string_view noun) {

@@ -28,6 +28,14 @@ std::string bar_key(std::vector<BarPart> const& parts, int64_t whole_ns, bool of
 /// A part's mark and label.
 Cell part_cell(Part const& part);
 
+/// A row of a waterfall: what is left of the whole, and what this step of it takes away. Shares of
+/// the whole. `saved`: the text of the last column; empty: `before` − `after`.
+std::string waterfall_row(std::string_view title, double before, double after,
+                          std::string_view saved = {});
+/// The table of the rows. Titles are as tr() takes them; `what`: of the rows, such as "fix of".
+std::string waterfall(std::string_view title, std::string_view what, std::string_view left,
+                      std::string_view saved, std::string_view rows);
+
 /// "… and 12 more devices; `stepscope analyze --json` has all.", or nothing where all are shown.
 std::string and_more(size_t shown_rows, size_t all_rows, std::string_view noun);
 

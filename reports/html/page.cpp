@@ -53,6 +53,15 @@ std::string subheading(std::string_view title) {
   return fmt::format("<h3>{}</h3>\n", escape(tr(title)));
 }
 
+std::string paragraph(std::string_view text) {
+  return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 4000));
+}
+
+std::string key_tile(std::string_view value, std::string_view label, std::string_view hint) {
+  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>",
+                     escape(tr(hint)), escape(value), escape(tr(label)));
+}
+
 std::string note(std::string_view text) {
   return fmt::format("<p class=\"note\">{}</p>\n", escape(tr(text), 2000));
 }

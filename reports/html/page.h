@@ -89,6 +89,10 @@ struct Tab {
 std::string tabbed(std::string_view label, std::vector<Tab> const& tabs);
 std::string subheading(std::string_view title);
 std::string how_computed(std::string_view text);
+/// Sentences as they are; numbers stay on the line of their units.
+std::string paragraph(std::string_view text);
+/// A key number with what it is; the hint says how it is defined.
+std::string key_tile(std::string_view value, std::string_view label, std::string_view hint);
 /// A paragraph in small print; plain text.
 std::string note(std::string_view text);
 /// What a section says when it has nothing to show; plain text.

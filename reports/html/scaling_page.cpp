@@ -33,17 +33,9 @@ Cell exponent_cell(std::optional<double> exponent) {
   double const shown_exponent = std::abs(*exponent) < 0.005 ? 0.0 : *exponent;
   return number_cell(fmt::format("{:.2f}", shown_exponent), *exponent);
 }
-/// A sentence: never narrower than a few words.
-Cell prose_cell(std::string_view text) {
-  return {fmt::format("<span class=\"prose\">{}</span>", escape(with_joined_units(text), 2000)),
-          std::nullopt};
-}
 Cell signed_cell(double ns) { return number_cell(signed_duration(ns), ns); }
 Cell interval_cell(Estimate const& estimate) {
   return estimate.low ? number_cell(share_interval(estimate), *estimate.low) : none_cell();
-}
-std::string paragraph(std::string_view text) {
-  return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 4000));
 }
 std::string note_list(std::vector<std::string> const& lines, std::string_view title) {
   if (lines.empty()) return {};
@@ -51,10 +43,6 @@ std::string note_list(std::vector<std::string> const& lines, std::string_view ti
   for (std::string const& line : lines)
     items += fmt::format("<li>{}</li>", escape(with_joined_units(line), 2000));
   return fmt::format("<h3>{}</h3><ul>{}</ul>\n", escape(tr(title)), items);
-}
-std::string key_tile(std::string_view value, std::string_view label, std::string_view hint) {
-  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>",
-                     escape(tr(hint)), escape(value), escape(tr(label)));
 }
 void number_for_each_size(Table& table, ScalingSeries const& series, std::string_view hint = {}) {
   for (ScalingPoint const& point : series.points) table.number(devices_text(point.devices), hint);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "reports/html/escape.h"
+#include "reports/words/labels.h"
 #include "reports/words/language.h"
 #include "trace/base/check.h"
 #include "trace/base/format.h"
@@ -30,6 +31,10 @@ Cell bytes_cell(std::optional<uint64_t> bytes) {
 Cell share_cell(std::optional<double> fraction) {
   return fraction && std::isfinite(*fraction) ? Cell{base::format_share(*fraction), *fraction}
                                               : none_cell();
+}
+Cell prose_cell(std::string_view text) {
+  return {fmt::format("<span class=\"prose\">{}</span>", escape(with_joined_units(text), 2000)),
+          std::nullopt};
 }
 Cell number_cell(std::string_view text, double sort) { return {escape(text), sort}; }
 namespace {

@@ -22,6 +22,8 @@ Cell duration_cell(double ns);
 Cell ns_cell(std::optional<int64_t> ns);
 Cell bytes_cell(std::optional<uint64_t> bytes);
 Cell share_cell(std::optional<double> fraction);
+/// A sentence: never narrower than a few words.
+Cell prose_cell(std::string_view text);
 Cell number_cell(std::string_view text, double sort);  ///< text as given, escaped
 /// "12.3" and the unit, or none; three digits.
 Cell measure_cell(std::optional<double> value, std::string_view unit);

@@ -9,13 +9,12 @@
 #include <optional>
 #include <string_view>
 
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/commands/tune_folder.h"
-#include "cli/commands/tune_output.h"
 #include "cli/commands/tune_runs.h"
+#include "cli/commands/tune_search.h"
 #include "trace/base/format.h"
 #include "trace/base/shell_word.h"
 #include "tune/command_line.h"
@@ -24,7 +23,6 @@
 namespace stepscope::cli {
 namespace {
 
-constexpr int kInterrupted = 130;
 constexpr std::string_view kCommandMark = "--";
 
 struct TuneCommand {
@@ -34,7 +32,8 @@ struct TuneCommand {
   std::optional<uint64_t> pairs;
   int64_t turn_steps = 8;
   bool allows_numerics = false, is_apart = false, resumes = false, prepares = false;
-  bool json = false;
+  bool json = false, has_no_page = false;
+  std::optional<uint64_t> further_pairs;
   std::string failed;
   std::vector<std::string> words;    ///< WORKLOAD and its options, FOLDER, ask FOLDER, tell …
   std::vector<std::string> program;  ///< the command after --
@@ -62,6 +61,13 @@ void add_tune_options(CLI::App& app, TuneCommand& command) {
   app.add_flag("--allow-numerics", command.allows_numerics,
                "also take settings that change numerics");
   app.add_flag("--resume", command.resumes, "continue the search in FOLDER");
+  app.add_option("--confirm", command.further_pairs,
+                 "make N further pairs of the best settings with the default ones, and compare "
+                 "their mean with the answer")
+      ->check(whole_number(tune::kFewestPairs, 1000))
+      ->type_name("N");
+  app.add_flag("--no-report", command.has_no_page,
+               "do not write the page of the search (tuning.html) at its end");
   app.add_flag("--prepare", command.prepares, "write the folder and run nothing, for ask and tell");
   app.add_flag("--json", command.json, "ask: print the action as JSON");
   app.add_option("--failed", command.failed, "tell: the trial failed, and why");
@@ -115,122 +121,21 @@ base::Expected<TunePlan> plan_of(TuneCommand const& command) {
   return plan;
 }
 
-void print_trials(tune::Study const& study, std::vector<tune::Trial> const& trials) {
-  for (tune::Trial const& trial : trials)
-    if (trial.verdict != tune::TrialVerdict::kRunning)
-      fmt::print(stderr, "stepscope: {}\n", trial_text(study.space(), trial));
-}
-
-/// Writes what a result has changed, and shows it.
-base::Expected<void> keep(TuneFolder& folder, tune::Study& study) {
-  std::vector<tune::Trial> const changed = study.take_changed();
-  if (auto const written = folder.append(changed); !written) return written;
-  print_trials(study, changed);
-  bool const is_any_better = study.best() != tune::default_settings(study.space());
-  return is_any_better ? folder.write_best(study.answer()) : base::Expected<void>();
-}
-
-void predict(tune::Study& study, tune::Action const& action) {
-  std::string reason;
-  study.add_predictions(predict_candidates(action.run, study.candidates(), reason));
-  if (!reason.empty())
-    fmt::print(stderr, "stepscope: no predictions, all candidates are measured: {}\n",
-               base::printable(reason));
-}
-
-int exit_code_of(tune::StudyOutcome outcome) {
-  switch (outcome) {
-    case tune::StudyOutcome::kBetter:
-    case tune::StudyOutcome::kOpen:
-      return kGood;
-    case tune::StudyOutcome::kTooNoisy:
-      return kUnclear;
-    case tune::StudyOutcome::kFailed:
-      return kWrongUse;
-    default:
-      return kFinding;
-  }
-}
-
-int print_answer(TuneFolder const& folder, tune::Study const& study) {
-  std::fputs(answer_text(folder, study).c_str(), stdout);
-  return exit_code_of(study.answer().outcome);
-}
-
-int explain_interrupt(TuneFolder const& folder) {
-  fmt::print(stderr,
-             "stepscope: interrupted, all trials are kept; go on with: stepscope tune {} "
-             "--resume\n",
-             base::shell_word(folder.path()));
-  return kInterrupted;
-}
-
-base::Expected<TuneRunEnd> carry_out(TuneRuns& runs, tune::Study const& study,
-                                     tune::Action const& action) {
-  static bool const is_terminal = ::isatty(STDERR_FILENO) == 1;
-  if (is_terminal) fmt::print(stderr, "stepscope: {}\n", progress_text(study, action));
-  return action.kind == tune::ActionKind::kPair ? runs.run_pair(study, action)
-                                                : runs.record(study, action);
-}
-
-void add_result(tune::Study& study, tune::Action const& action, TuneRunEnd const& end) {
-  if (!end.failure.empty())
-    study.add_failure(end.failure, end.seconds);
-  else if (action.kind == tune::ActionKind::kPair)
-    study.add_pair(end.pair);
-  else
-    study.add_recording(end.run, end.seconds);
-}
-
-/// The search, until its end or an interrupt.
-int search(TuneFolder& folder) {
-  ProcessWatch watch;
-  TuneRuns runs(folder, watch);
-  tune::Study study(folder.plan().space, study_options(folder.plan()), folder.trials());
-
-  for (;;) {
-    tune::Action const action = study.next();
-    if (action.kind == tune::ActionKind::kDone) break;
-    if (watch.take_interrupt()) return explain_interrupt(folder);
-
-    if (action.kind == tune::ActionKind::kPredict) {
-      predict(study, action);
-    } else {
-      auto const end = carry_out(runs, study, action);
-      if (!end) return report_error(end.error());
-      if (end->is_interrupted) return explain_interrupt(folder);
-      add_result(study, action, *end);
-    }
-    if (auto const kept = keep(folder, study); !kept) return report_error(kept.error());
-  }
-
-  if (auto const kept = keep(folder, study); !kept) return report_error(kept.error());
-  return print_answer(folder, study);
-}
-
-/// Predictions need no program of the user: ask and tell make them on their way.
-tune::Action next_to_run(tune::Study& study) {
-  tune::Action action = study.next();
-  while (action.kind == tune::ActionKind::kPredict) {
-    predict(study, action);
-    action = study.next();
-  }
-  return action;
-}
-
 nlohmann::ordered_json action_json(TuneFolder const& folder, tune::Action const& action) {
   TunePlan const& plan = folder.plan();
+  auto const steps = action.is_short ? tune::short_steps(plan.space) : std::optional<int64_t>();
   auto const side = [&](tune::Settings const& settings) {
     nlohmann::ordered_json json = {{"settings", nlohmann::ordered_json::object()}};
     for (size_t k = 0; k < settings.size(); ++k)
       json["settings"][plan.space.knobs[k].name] = settings[k];
-    json["command"] = tune::shell_text(tune::command_for(plan.space, plan.words, settings));
+    json["command"] = tune::shell_text(tune::command_for(plan.space, plan.words, settings, steps));
     return json;
   };
 
   nlohmann::ordered_json json = {{"trial", action.trial}, {"pair", action.pair}};
   if (action.kind == tune::ActionKind::kPair) json["base"] = side(action.base);
   json["candidate"] = side(action.settings);
+  if (action.is_short) json["short"] = true;
   return json;
 }
 
@@ -240,7 +145,7 @@ int ask(TuneCommand const& command) {
   if (!folder) return report_error(folder.error());
   tune::Study study(folder->plan().space, study_options(folder->plan()), folder->trials());
   tune::Action const action = next_to_run(study);
-  if (auto const kept = keep(*folder, study); !kept) return report_error(kept.error());
+  if (auto const kept = keep_trials(*folder, study); !kept) return report_error(kept.error());
   if (action.kind == tune::ActionKind::kDone) return print_answer(*folder, study);
 
   nlohmann::ordered_json const json = action_json(*folder, action);
@@ -297,13 +202,30 @@ int tell(TuneCommand const& command) {
   add_result(study, action, end);
   next_to_run(study);
 
-  if (auto const kept = keep(*folder, study); !kept) return report_error(kept.error());
+  if (auto const kept = keep_trials(*folder, study); !kept) return report_error(kept.error());
   return kGood;
+}
+
+/// Further pairs need an answer that they are compared with.
+bool has_answer(TuneFolder const& folder) {
+  auto const& trials = folder.trials();
+  return std::any_of(trials.begin(), trials.end(), [](tune::Trial const& trial) {
+    return trial.kind == tune::TrialKind::kConfirmation &&
+           trial.verdict != tune::TrialVerdict::kRunning && trial.measured;
+  });
+}
+
+SearchOptions search_options(TuneCommand const& command) {
+  SearchOptions options;
+  options.further_pairs = command.further_pairs.value_or(0);
+  options.writes_page = !command.has_no_page;
+  return options;
 }
 
 /// A search that is there: its state, or more of it.
 int go_on(TuneCommand const& command, std::string const& path) {
-  auto folder = TuneFolder::open(path, !command.resumes);
+  bool const runs_programs = command.resumes || command.further_pairs;
+  auto folder = TuneFolder::open(path, !runs_programs);
   if (!folder) return report_error(folder.error());
   if (folder->was_cut())
     fmt::print(stderr,
@@ -315,7 +237,12 @@ int go_on(TuneCommand const& command, std::string const& path) {
   if (auto const set = set_seconds(command.time, "--time", seconds); !set)
     return report_error(set.error());
   folder->set_time(seconds);
-  if (command.resumes) return search(*folder);
+  if (command.further_pairs && !has_answer(*folder))
+    return report_error(
+        {fmt::format("tune --confirm: {} has no answer to check, it is not over or has found "
+                     "nothing better: stepscope tune {} --resume",
+                     base::printable(path), base::shell_word(path))});
+  if (runs_programs) return search(*folder, search_options(command));
 
   tune::Study study(folder->plan().space, study_options(folder->plan()), folder->trials());
   print_trials(study, study.trials());
@@ -329,7 +256,7 @@ int begin(TuneCommand const& command) {
   std::string const usual = plan->workload.empty() ? "tuned" : plan->workload + "-tuned";
   auto folder = TuneFolder::begin(command.output.empty() ? usual : command.output, *plan);
   if (!folder) return report_error(folder.error());
-  return command.prepares ? kGood : search(*folder);
+  return command.prepares ? kGood : search(*folder, search_options(command));
 }
 
 int tune_words(TuneCommand command, std::vector<std::string> const& remaining) {
@@ -351,7 +278,7 @@ int tune_words(TuneCommand command, std::vector<std::string> const& remaining) {
          "command after --"});
   if (command.words[0] == "ask") return ask(command);
   if (command.words[0] == "tell") return tell(command);
-  if (command.resumes || TuneFolder::is_one(command.words[0]))
+  if (command.resumes || command.further_pairs || TuneFolder::is_one(command.words[0]))
     return go_on(command, command.words[0]);
   return begin(command);
 }
@@ -379,6 +306,7 @@ Action add_tune(CLI::App& app) {
       "stepscope tune cifar10 --device host:2 --time 10m -o tuned\n"
       "stepscope tune --space space.toml -o tuned -- python3 train.py --workers {workers}\n"
       "stepscope tune tuned --resume\n"
+      "stepscope tune tuned --confirm 20\n"
       "Exit code: 0 better settings found, 1 nothing better, 2 wrong use, 3 too noisy for the "
       "budget. docs/guide/TUNE.md has the format of a space");
 

@@ -89,6 +89,10 @@ base::Expected<TuneFolder> TuneFolder::begin(std::string const& folder, TunePlan
 base::Expected<TuneFolder> TuneFolder::open(std::string const& folder, bool is_read_only) {
   TuneFolder found;
   found.path_ = folder;
+  std::error_code error;
+  if (!is_one(folder) && fs::exists(trials_path(folder), error))
+    return base::fail("{}: the file is missing beside trials.jsonl, restore it",
+                      base::printable(plan_path(folder)));
   if (!is_one(folder))
     return base::fail("{}: holds no search, begin one with stepscope tune WORKLOAD or --space",
                       base::printable(folder));

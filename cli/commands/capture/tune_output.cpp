@@ -43,6 +43,19 @@ std::string count_text(StudyAnswer const& answer) {
   return text;
 }
 
+char const* kind_text(TrialKind kind) {
+  if (kind == TrialKind::kCheck) return "further pairs of ";
+  return kind == TrialKind::kScreening ? "short pairs of " : "";
+}
+
+/// Whether further pairs agree with the answer.
+std::string further_text(StudyAnswer const& answer) {
+  if (!answer.further) return {};
+  return fmt::format("{} further pairs: saves {}, {} the interval of the answer\n",
+                     answer.further->pairs, saving_text(answer.further->saving),
+                     answer.further->is_inside ? "inside" : "outside");
+}
+
 std::string headline(StudyAnswer const& answer, Study const& study) {
   tune::Space const& space = study.space();
   std::string const least = percent_text(study.options().rule.min_effect);
@@ -85,7 +98,7 @@ std::string trial_text(tune::Space const& space, Trial const& trial) {
   }
 
   std::string text =
-      fmt::format("{:4}  {}: {}", trial.number,
+      fmt::format("{:4}  {}{}: {}", trial.number, kind_text(trial.kind),
                   tune::changed_text(space, trial.settings, trial.base), to_string(trial.verdict));
   if (trial.measured)
     text += fmt::format(", saves {} in {} pairs", saving_text(*trial.measured), trial.pairs.size());
@@ -109,7 +122,8 @@ std::string progress_text(Study const& study, tune::Action const& action) {
 
   std::string text = fmt::format("pair {} of {}", action.pair + 1,
                                  tune::changed_text(space, action.settings, action.base));
-  if (trial.kind == TrialKind::kConfirmation) text += " against the default settings";
+  if (trial.kind == TrialKind::kConfirmation || trial.kind == TrialKind::kCheck)
+    text += " against the default settings";
   if (trial.measured) text += fmt::format(", so far {}", saving_text(*trial.measured));
   return text + fmt::format(", {} left", left);
 }
@@ -118,6 +132,7 @@ std::string answer_text(TuneFolder const& folder, Study const& study) {
   StudyAnswer const answer = study.answer();
   tune::Space const& space = study.space();
   std::string text = headline(answer, study) + "\n\n";
+  text += further_text(answer);
   if (!study.trials().empty()) text += noise_text(study) + "\n" + count_text(answer) + "\n";
 
   for (Trial const& trial : study.trials()) {

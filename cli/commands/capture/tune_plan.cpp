@@ -41,6 +41,8 @@ tune::StudyOptions study_options(TunePlan const& plan) {
   options.rule.most_pairs = plan.pairs;
   options.time_s = plan.time_s;
   options.allows_numerics = plan.allows_numerics;
+  if (auto const steps = tune::short_steps(plan.space))
+    options.short_share = static_cast<double>(*steps) / static_cast<double>(*plan.space.steps);
   return options;
 }
 

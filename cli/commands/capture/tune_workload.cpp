@@ -1,5 +1,6 @@
 // A bundled workload as a space: its knobs are those of workloads/tuning/knobs.cpp.
 #include <algorithm>
+#include <cmath>
 
 #include "cli/command.h"
 #include "cli/commands/tune_plan.h"
@@ -34,6 +35,24 @@ base::Expected<std::string> take_value(TuningKnob const& knob, std::vector<std::
 
   options = std::move(others);
   return value;
+}
+
+/// The number of steps becomes a placeholder, so that short runs have fewer.
+void take_steps(std::vector<std::string>& options, tune::Space& space) {
+  constexpr std::string_view kOption = "--steps";
+  for (size_t i = 0; i < options.size(); ++i) {
+    bool const is_apart = options[i] == kOption && i + 1 < options.size();
+    bool const is_joined = options[i].starts_with("--steps=");
+    if (!is_apart && !is_joined) continue;
+
+    std::string const text = is_apart ? options[i + 1] : options[i].substr(kOption.size() + 1);
+    auto const number = tune::value_of(text);
+    auto const* const steps = std::get_if<double>(&number);
+    if (steps == nullptr || *steps < 1 || *steps > 1e9 || *steps != std::floor(*steps)) continue;
+    space.steps = static_cast<int64_t>(*steps);
+    if (is_apart) options.erase(options.begin() + static_cast<ptrdiff_t>(i) + 1);
+    options[i] = "--steps={steps}";
+  }
 }
 
 bool is_on_cuda(std::vector<std::string> const& options) {
@@ -100,6 +119,7 @@ base::Expected<void> plan_workload(TunePlan& plan) {
     if (!word.empty() && *value != row.default_value) options.push_back(word);
   }
 
+  take_steps(options, plan.space);
   plan.words = {program_folder() + "/stepscope", "run", plan.workload};
   for (char const* const word : workloads::tuning_arguments(plan.workload))
     plan.words.emplace_back(word);

@@ -2,6 +2,8 @@
 // headers were not found at build time: says so instead of missing silently.
 #include "cli/commands.h"
 #include "cli/commands/checks.h"
+#include "cli/commands/tune_report.h"
+#include "trace/base/format.h"
 
 namespace stepscope::cli {
 namespace {
@@ -25,5 +27,12 @@ Action add_record(CLI::App& app) { return explain(app); }
 Action add_selftest(CLI::App& app) { return explain(app); }
 Action add_tune(CLI::App& app) { return explain(app); }
 int examine_machine(bool /*as_json*/) { return explain(); }
+
+bool holds_search(std::string const& /*folder*/) { return false; }
+base::Expected<std::string> search_page(std::string const& folder,
+                                        reports::ReportOptions const& /*options*/) {
+  return base::fail("{}: this build has no workloads, and reads no searches",
+                    base::printable(folder));
+}
 
 }  // namespace stepscope::cli

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/html/bars.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/words/host_words.h"
@@ -179,17 +180,6 @@ std::string finding_card(Page const& page, size_t index) {
       escape(finding.rule), tr(severity), tr("rule"));
 }
 
-/// One bar of the waterfall: what is left of the recorded step, and what this fix takes away.
-std::string waterfall_row(std::string_view title, double before, double after) {
-  return fmt::format(
-      "<tr><th scope=\"row\">{}</th><td><span class=\"bar\" aria-hidden=\"true\">"
-      "<span class=\"p kept\" style=\"width:{:.1f}%\"></span>"
-      "<span class=\"p saved\" style=\"width:{:.1f}%\"></span></span></td>"
-      "<td class=\"num\">{}</td><td class=\"num\">{}</td></tr>\n",
-      escape(title), after * 100, (before - after) * 100, base::format_share(after),
-      after < before ? "−" + base::format_share(before - after) : std::string("–"));
-}
-
 /// What is left of the step with the fix of each finding and of those above it, as far as a replay
 /// shows it. Empty where that is all of it.
 std::string gains_waterfall(Page const& page) {
@@ -205,14 +195,8 @@ std::string gains_waterfall(Page const& page) {
   }
   if (1 - left < kLeastSaving) return {};
 
-  std::string_view const title = tr("What the fixes give, one after the other");
-  return subheading(title) +
-         fmt::format(
-             "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">"
-             "<table class=\"waterfall\"><thead><tr><th scope=\"col\">{}</th><th></th>"
-             "<th scope=\"col\" class=\"num\">{}</th><th scope=\"col\" class=\"num\">{}</th>"
-             "</tr></thead>\n<tbody>{}</tbody></table></div>\n",
-             escape(title), tr("fix of"), tr("step that is left"), tr("saved"), rows) +
+  return waterfall("What the fixes give, one after the other", tr("fix of"),
+                   tr("step that is left"), tr("saved"), rows) +
          note(
              "Replays of the run with each fix and those above it. Numbers are shares of the "
              "recorded step.");

@@ -295,9 +295,61 @@ async function testScaling() {
   await hostile.close();
 }
 
+// The page of a search: points with labels, light and dark, widths, no empty plot, hostile names.
+async function testTuning() {
+  const page = await open("tuning");
+  const svg = page.locator("#predictions svg");
+  check(await svg.isVisible(), "tuning: predictions against measurements are not drawn");
+  const box = await svg.boundingBox();
+  const marks = await page.$$eval("#predictions svg g", (all) =>
+    all.map((one) => ({ label: one.querySelector("title").textContent, place: one.querySelector("circle").getBoundingClientRect().toJSON() })),
+  );
+  check(marks.length === 2, `tuning: ${marks.length} settings are drawn`);
+  for (const mark of marks) {
+    check(mark.label.includes("predicted") && mark.label.includes("measured"), `tuning: a point says ${mark.label}`);
+    const inside = mark.place.left >= box.x && mark.place.right <= box.x + box.width && mark.place.top >= box.y && mark.place.bottom <= box.y + box.height;
+    check(inside, "tuning: a point is outside of its picture");
+  }
+  const colour = () => page.$eval("#predictions svg circle", (one) => getComputedStyle(one).stroke);
+  const light = await colour();
+  check(light !== "none", "tuning: points have no colour");
+  const sections = await page.$$eval("section", (all) => all.map((one) => one.id));
+  const links = await page.$$eval("nav a", (all) => all.map((one) => one.getAttribute("href").slice(1)));
+  check(links.join() === sections.join(), `tuning: the navigation has ${links}, the page ${sections}`);
+  const repeated = await page.$$eval("[id]", (all) => all.map((one) => one.id).filter((id, i, ids) => ids.indexOf(id) !== i));
+  check(repeated.length === 0, `tuning: ids are not unique: ${repeated}`);
+
+  await page.selectOption("#trials select", { label: "accepted" });
+  const verdicts = await page.$$eval("#trials-table tbody tr:not([hidden])", (rows) => rows.map((row) => row.textContent));
+  check(verdicts.length > 0 && verdicts.every((text) => text.includes("accepted")), `tuning: the filter shows ${verdicts}`);
+  await shoot(page, "tuning-light");
+  for (const width of [1920, 320]) await checkNoSidewaysScroll(page, "tuning", width);
+  await shoot(page, "tuning-320");
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.emulateMedia({ colorScheme: "dark" });
+  check((await colour()) !== light, "tuning: dark mode changes no colour of the points");
+  await shoot(page, "tuning-dark");
+  check((await page.pdf()).length > 20_000, "tuning: the printed page is empty");
+  await page.close();
+
+  const hostile = await open("tuning-hostile");
+  check((await hostile.$$("img")).length === 0, "tuning-hostile: a name became an element");
+  check((await hostile.$$("script")).length === 2, "tuning-hostile: a name became a script");
+  for (const id of ["trials-table", "knobs-table", "summary"])
+    check((await hostile.textContent(`#${id}`)).includes("<img src=x onerror=alert(1)>"), `tuning-hostile: ${id} does not show the name as text`);
+  await checkNoSidewaysScroll(hostile, "tuning-hostile", 320);
+  await hostile.close();
+
+  const begun = await open("tuning-begun");
+  check((await begun.textContent("#trials")).includes("Nothing has been measured"), "tuning-begun: no trial, and no word of it");
+  check((await begun.locator("svg").count()) === 0, "tuning-begun: an empty picture is drawn");
+  await checkNoSidewaysScroll(begun, "tuning-begun", 320);
+  await begun.close();
+}
+
 // Pages in Chinese: they name their language, charts are drawn, and the text that the script adds is Chinese, too.
 async function testChinese() {
-  for (const [name, charts] of [["full-zh", ["steps", "path", "timeline", "memory", "bandwidth", "waits"]], ["scaling-zh", kScalingCharts]]) {
+  for (const [name, charts] of [["full-zh", ["steps", "path", "timeline", "memory", "bandwidth", "waits"]], ["scaling-zh", kScalingCharts], ["tuning-zh", []]]) {
     const page = await open(name);
     check((await page.getAttribute("html", "lang")) === "zh-CN", `${name}: the page does not say that it is Chinese`);
     for (const chart of charts) check((await coloursOf(page, chart)) > 3, `${name}: the chart ${chart} is empty`);
@@ -338,6 +390,7 @@ try {
   await testFull();
   await testHostile();
   await testScaling();
+  await testTuning();
   await testChinese();
   await testWithoutScript();
 } finally {

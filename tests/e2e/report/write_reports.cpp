@@ -9,11 +9,13 @@
 #include "analyzer/scaling/series.h"
 #include "reports/html/html.h"
 #include "reports/html/scaling_page.h"
+#include "reports/html/tuning/tuning_page.h"
 #include "reports/json/json.h"
 #include "reports/text/text.h"
 #include "tests/e2e/report/full_analysis.h"
 #include "tests/e2e/report/hostile_run.h"
 #include "tests/support/synthetic_run.h"
+#include "tests/unit/reports/tuning_samples.h"
 #include "trace/base/files/output_file.h"
 
 namespace {
@@ -117,6 +119,30 @@ bool write(std::filesystem::path const& folder, std::string const& name,
   return true;
 }
 
+/// A search that is over, one whose texts are all hostile, one that has measured nothing, and one
+/// in Chinese.
+bool write_searches(std::filesystem::path const& folder) {
+  using stepscope::support::kHostileText;
+  using stepscope::tune::testing_machine::unhurried;
+  auto machine = stepscope::reports::tuning_machine();
+  stepscope::tune::Study over(stepscope::reports::tuning_space(), unhurried());
+  stepscope::tune::Study hostile(stepscope::reports::tuning_space(kHostileText), unhurried());
+  stepscope::tune::Study begun(stepscope::reports::tuning_space(), unhurried());
+  machine.search(over);
+  machine.search(hostile);
+  begun.next();
+
+  std::string const command = "python3 train.py --delay 0 --name " + std::string(300, 'x');
+  stepscope::reports::ReportOptions chinese;
+  chinese.language = stepscope::reports::Language::kChinese;
+  using stepscope::reports::tuning_html;
+  return write_page(folder, "tuning", tuning_html({over, "tuned", command, ""})) &&
+         write_page(folder, "tuning-zh", tuning_html({over, "tuned", command, ""}, chinese)) &&
+         write_page(folder, "tuning-begun", tuning_html({begun, "tuned", command, ""})) &&
+         write_page(folder, "tuning-hostile",
+                    tuning_html({hostile, kHostileText, kHostileText, kHostileText}));
+}
+
 /// Pages in another language, of everything there is to say: "full-zh" and "scaling-zh".
 bool write_chinese(std::filesystem::path const& folder, stepscope::model::Run const& run,
                    stepscope::analyzer::Analysis const& analysis) {
@@ -168,6 +194,7 @@ int main(int argc, char** argv) {
                       stepscope::reports::scaling_html(scaling_series(is_hostile))) &&
            good;
 
+  good = write_searches(folder) && good;
   stepscope::model::Run const empty;
   good = write(folder, "empty", empty, stepscope::analyzer::analyze(empty)) && good;
   return good ? 0 : 1;

@@ -119,6 +119,57 @@ TEST_F(Tune, ACutLineIsReportedAndMeasuredAgain) {
   EXPECT_EQ(trials("tuned")[0]["costs_ns"].size(), 8U);
 }
 
+TEST_F(Tune, AFolderIsReportedAsAPage) {
+  write("space.toml", kOneKnob);
+  ASSERT_EQ(stepscope("tune --space space.toml -o tuned --prepare -- train {n}").code, 0);
+  Outcome outcome = stepscope("report tuned");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_NE(read("tuning.html").find("Nothing has been measured so far."), std::string::npos);
+
+  ASSERT_EQ(stepscope("synth --ranks 1 --steps 40 -o run").code, 0);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(stepscope("tune tell tuned 0 run run").code, 0);
+  ASSERT_EQ(stepscope("report tuned --lang zh -o page.html").code, 0);
+  EXPECT_NE(read("page.html").find("lang=\"zh-CN\""), std::string::npos);
+  EXPECT_NE(read("page.html").find("id=\"trials-table\""), std::string::npos);
+
+  // The page is of a search alone, and a search that is going on is only read.
+  outcome = stepscope("report tuned run");
+  EXPECT_EQ(outcome.code, 2) << outcome.output;
+  EXPECT_NE(outcome.output.find("name it alone"), std::string::npos) << outcome.output;
+  outcome = stepscope("report tuned --json numbers.json");
+  EXPECT_EQ(outcome.code, 2) << outcome.output;
+  EXPECT_EQ(trials("tuned").size(), 1U);
+}
+
+TEST_F(Tune, ADamagedFolderIsNotReported) {
+  write("space.toml", kOneKnob);
+  auto const expect_refusal = [&](std::string const& what) {
+    Outcome const outcome = stepscope("report tuned");
+    EXPECT_EQ(outcome.code, 2) << outcome.output;
+    EXPECT_NE(outcome.output.find(what), std::string::npos) << outcome.output;
+  };
+  ASSERT_EQ(stepscope("tune --space space.toml -o tuned --prepare -- train {n}").code, 0);
+  std::string const header = read("tuned/trials.jsonl"), plan = read("tuned/study.json");
+
+  write("tuned/trials.jsonl", header + "{\"trial\":0}\n");
+  expect_refusal("tuned/trials.jsonl:2:");
+  write("tuned/trials.jsonl", "no header\n");
+  expect_refusal("tuned/trials.jsonl");
+  write("tuned/trials.jsonl", header);
+  write("tuned/study.json", plan.substr(0, plan.size() / 2));
+  expect_refusal("tuned/study.json");
+  ASSERT_EQ(shell("rm tuned/study.json").code, 0);
+  expect_refusal("missing beside trials.jsonl");
+}
+
+TEST_F(Tune, FurtherPairsNeedAnAnswer) {
+  write("space.toml", kOneKnob);
+  ASSERT_EQ(stepscope("tune --space space.toml -o tuned --prepare -- train {n}").code, 0);
+  expect_output("tuned --confirm 20", 2, "has no answer to check");
+  expect_output("tuned --confirm 1", 2, "--confirm");
+  expect_output("nowhere --confirm 20", 2, "holds no search");
+}
+
 /// The faults of the default are large, so that a busy machine does not hide them.
 TEST_F(Tune, CuresATrainingThatWaitsForItsInput) {
   Outcome const outcome = stepscope(
@@ -134,6 +185,14 @@ TEST_F(Tune, CuresATrainingThatWaitsForItsInput) {
       EXPECT_GT(trial["low"].get<double>(), 0.25);
     }
   }
+
+  EXPECT_NE(outcome.output.find("tuned/tuning.html"), std::string::npos) << outcome.output;
+  EXPECT_NE(read("tuned/tuning.html").find("Set input-delay-ms=0: it saves"), std::string::npos);
+  Outcome const checked = stepscope("tune tuned --confirm 3 --no-report");
+  EXPECT_TRUE(checked.code == 0 || checked.code == 1) << checked.output;
+  EXPECT_NE(checked.output.find("3 further pairs: saves"), std::string::npos) << checked.output;
+  EXPECT_EQ(trials("tuned").back()["kind"], "check");
+  EXPECT_EQ(trials("tuned").back()["costs_ns"].size(), 12U);
 }
 
 }  // namespace

@@ -48,6 +48,30 @@ TEST(CommandLine, AKnobThatTheCommandDoesNotHaveIsRefused) {
   EXPECT_FALSE(check_template(space_with_words(), {}));
 }
 
+TEST(CommandLine, StepsAreThoseOfTheSpaceOrOfAShortRun) {
+  Space space = testing_machine::space_of({{"4", "8"}});
+  std::vector<std::string> const words = {"train", "--steps={steps}", "{a}"};
+  EXPECT_THAT(command_for(space, words, {"8"}).words, ElementsAre("train", "--steps={steps}", "8"));
+  EXPECT_EQ(short_steps(space), std::nullopt);
+
+  space.steps = 200;
+  ASSERT_TRUE(check_template(space, words));
+  EXPECT_THAT(command_for(space, words, {"8"}).words, ElementsAre("train", "--steps=200", "8"));
+  EXPECT_EQ(short_steps(space), 50);
+  EXPECT_THAT(command_for(space, words, {"8"}, short_steps(space)).words,
+              ElementsAre("train", "--steps=50", "8"));
+  auto const good = check_template(space, std::vector<std::string>{"train", "{a}"});
+  ASSERT_FALSE(good);
+  EXPECT_THAT(good.error().message, HasSubstr("does not have {steps}"));
+
+  space.steps = 60;
+  EXPECT_EQ(short_steps(space), kFewestShortSteps);
+  space.steps = 39;
+  EXPECT_EQ(short_steps(space), std::nullopt);
+  space.knobs[0].name = "steps";
+  EXPECT_FALSE(check_space(space));
+}
+
 TEST(CommandLine, ValuesOfKnobsAreNoPlaceholders) {
   Space space = testing_machine::space_of({{"{b}", "1"}, {"x", "y"}});
   std::vector<std::string> const words = {"{a}", "{b}"};

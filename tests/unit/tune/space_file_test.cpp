@@ -156,6 +156,10 @@ TEST(SpaceFile, ObjectivesAndBudgetsAreChecked) {
               HasSubstr("go together"));
   EXPECT_THAT(space_error(good + "[budget]\ntime = \"soon\""), HasSubstr("write for example 90s"));
   EXPECT_THAT(space_error(good + "[budget]\npairs = 2"), HasSubstr("from 3 to"));
+  EXPECT_THAT(space_error(good + "[budget]\nsteps = 0"), HasSubstr("what {steps} stands for"));
+  auto const space = parse_space(good + "[budget]\nsteps = 200", "space.toml");
+  ASSERT_TRUE(space) << space.error().message;
+  EXPECT_EQ(space->steps, 200);
 
   EXPECT_EQ(*parse_budget_time("2h"), 7200);
   EXPECT_EQ(*parse_budget_time("90"), 90);
