@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "analyzer/scaling/collective_law.h"
 #include "trace/base/expected.h"
 
 namespace stepscope::analyzer {
@@ -18,7 +19,9 @@ enum class ChangeKind : uint8_t {
   kLatency,     ///< comm:latency=HOW     what they take whatever their size
   kCollective,  ///< collective:OP=HOW    transfers of one operation: all_reduce, send, …
   kBucket,      ///< bucket=25MiB         all-reduces in a row merge up to this size
-  kRanks,       ///< ranks=16             all ranks together are so many, each with the same work
+  kRanks,       ///< ranks=16[:same-batch]  so many ranks, each with the same work, or all together
+  kMicroBatches,  ///< micro-batches=16[:same-size]  so many of a step's batch, or of the same size
+  kStages,        ///< stages=balanced    stages of a pipeline compute for as long
   kOverlap,     ///< overlap              all-reduces begin as soon as their gradients are there
   kStraggler,   ///< straggler=RANK|median  kernels of a rank, or of all, as long as on the others
   kImbalance,   ///< imbalance=mean       in each step every device computes for as long
@@ -48,6 +51,9 @@ struct WhatIfChange {
                                 ///< none = median
   uint64_t bytes = 0;           ///< of kBucket
   uint32_t ranks = 0;           ///< of kRanks
+  uint32_t micro_batches = 0;   ///< of kMicroBatches
+  bool keeps_batch = false;     ///< of both: a step does the work that it does now
+  std::optional<CollectiveLaw> law;  ///< of kRanks, where measurements tell; never written
   std::string text;             ///< as it was written
 };
 
