@@ -36,14 +36,15 @@ struct ReplayedCurve {
   // Without a refusal:
   uint64_t base_devices = 0;  ///< of the run that was replayed
   std::string base_run;       ///< hostile text
-  double base_error = 0;      ///< replayed / recorded step − 1 of it, unchanged; also of kFidelity
+  double base_error = 0;  ///< replayed / recorded step − 1 of it, unchanged; also of kFidelity
   CollectiveLaw law = CollectiveLaw::kNccl;
-  bool is_law_measured = false;  ///< transfers at other numbers of devices chose it
+  bool is_law_measured = false;           ///< transfers at other numbers of devices chose it
   std::optional<uint64_t> probe_devices;  ///< of the second run, from which kernels of less work
                                           ///< are known; strong scaling only
   std::vector<ReplayedPoint> points;      ///< by devices
 
-  /// The largest |error|; none without a measured point beside the base.
+  /// The largest |error|; none without a measured point other than
+  /// the base.
   [[nodiscard]] std::optional<double> worst_error() const;
 };
 

@@ -167,9 +167,8 @@ class SeriesMaker {
     };
     point.speedup = scaled(point.efficiency, more);
 
-    double const work =
-        series_.throughput_at(static_cast<double>(point.devices),
-                              series_.cost_of_step(point.devices, 1));
+    double const work = series_.throughput_at(static_cast<double>(point.devices),
+                                              series_.cost_of_step(point.devices, 1));
     Estimate const& step = point.step_ns;
     point.throughput.value = work / step.value;
     if (step.high) point.throughput.low = work / *step.high;
@@ -217,8 +216,7 @@ class SeriesMaker {
     std::vector<CostPoint> points;
     for (size_t p = 0; p < sizes_.size(); ++p)
       for (RunMeasurements const& run : runs(p)) {
-        double const cost =
-            series_.cost_of_step(sizes_[p].first, mean_over_steps_of(run.step_ns));
+        double const cost = series_.cost_of_step(sizes_[p].first, mean_over_steps_of(run.step_ns));
         if (cost > 0) points.push_back({static_cast<double>(sizes_[p].first), cost});
       }
     series_.fits = fit_scaling(points);

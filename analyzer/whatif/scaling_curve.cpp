@@ -79,7 +79,7 @@ std::optional<CurveRefusal> refusal_of_run(CurveInput const& input) {
   return std::nullopt;
 }
 
-/// Those that were measured, and powers of two of the fewest up to where models are asked.
+/// Numbers that were measured, and powers of two of the fewest up to where models are asked.
 std::vector<uint64_t> sizes_to_predict(ScalingSeries const& series) {
   std::set<uint64_t> sizes;
   for (ScalingPoint const& point : series.points) sizes.insert(point.devices);
@@ -168,7 +168,8 @@ std::optional<CollectiveLaw> find_collective_law(CurveInput const& input) {
 
   std::optional<CollectiveLaw> best;
   double least = 0;
-  for (CollectiveLaw const law : {CollectiveLaw::kRing, CollectiveLaw::kTree, CollectiveLaw::kFlat}) {
+  for (CollectiveLaw const law :
+       {CollectiveLaw::kRing, CollectiveLaw::kTree, CollectiveLaw::kFlat}) {
     double error = 0;
     for (MeasuredGrowth const& each : growth) {
       double const there = time_over_ranks(law, each.op, each.here, each.from, each.to).total_ns();

@@ -31,8 +31,8 @@ bool is_trusted(ReplayedCurve const& curve);
 /// The better one of two curves of a series: one without a refusal, with the smaller error.
 ReplayedCurve better_curve(ReplayedCurve a, ReplayedCurve b);
 
-/// The law by which transfers at other numbers of devices are predicted best from those of the
-/// base; none where no collective of the same size was measured at another number.
+/// The law that predicts transfers at other numbers of devices best from those of the base. None
+/// where no collective of the same size was measured at another number.
 std::optional<CollectiveLaw> find_collective_law(CurveInput const& input);
 
 }  // namespace stepscope::analyzer

@@ -179,8 +179,9 @@ class ReplayedRun {
   /// Returns why there is no answer; empty where there is one.
   std::string add_change(WhatIfChange const& change, Prediction& predicted,
                          WhatIfAnswer& answer) const {
-    ReplayContext const context{graph_,           recorded_,           part_.collectives,
-                                analysis_.links, analysis_.pipelines, probe_};
+    ReplayContext const context{graph_,          recorded_,           part_.collectives,
+                                analysis_.links, analysis_.pipelines, analysis_.ops,
+                                probe_};
     AppliedChange applied = apply_change(change, context, predicted.weights);
     if (!applied.refusal.empty()) return std::move(applied.refusal);
 
@@ -356,7 +357,7 @@ std::vector<WhatIfFix> find_fixes(ReplayedRun const& run, model::Run const& trac
   return fixes;
 }
 
-/// `whole`: the run of which `part` is.
+/// `part`: of the run `whole`.
 WhatIfStats ask(ReplayPart const& part, model::Run const& whole, Analysis const& analysis,
                 WhatIfQuestion const& question) {
   std::optional<WorkRatios> probe;

@@ -100,8 +100,7 @@ base::Expected<analyzer::ReplayedCurve> curve_of(
 
 /// The largest run whose replay can be trusted, else the one whose replay misses its step least.
 base::Expected<analyzer::ReplayedCurve> best_curve_of(
-    analyzer::ScalingSeries const& series,
-    std::vector<analyzer::RunMeasurements> const& samples) {
+    analyzer::ScalingSeries const& series, std::vector<analyzer::RunMeasurements> const& samples) {
   analyzer::ReplayedCurve best;
   best.refusal = analyzer::CurveRefusal::kNoCollectives;
 

@@ -363,11 +363,11 @@ std::string replayed_block(ScalingSeries const& series) {
 
   for (analyzer::ReplayedPoint const& point : series.replayed->points) {
     Estimate const& step = point.step_ns;
-    Cell const interval =
-        step.low ? number_cell(fmt::format("{} … {}", duration_cell(*step.low).html,
-                                           duration_cell(*step.high).html),
-                               *step.low)
-                 : none_cell();
+    Cell const interval = step.low
+                              ? number_cell(fmt::format("{} … {}", duration_cell(*step.low).html,
+                                                        duration_cell(*step.high).html),
+                                            *step.low)
+                              : none_cell();
     Cell const error =
         point.error ? number_cell(signed_error(point.error), *point.error) : none_cell();
     table.row({count_cell(point.devices), duration_cell(step.value), interval,
@@ -434,8 +434,7 @@ std::string fits_section(ScalingSeries const& series) {
   return section("fits", "More devices",
                  paragraph(scaling_limit_text(series)) +
                      chart("fits", "Efficiency, measured and modelled", how) + table.html() +
-                     folded("Data as a table", predictions_table(series)) +
-                     replayed_block(series));
+                     folded("Data as a table", predictions_table(series)) + replayed_block(series));
 }
 
 std::string runs_section(ScalingSeries const& series) {

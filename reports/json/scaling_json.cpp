@@ -215,8 +215,8 @@ ScalingJson replayed_json(ScalingSeries const& series) {
                       {"throughput", estimate_json(replayed_throughput(series, point))},
                       {"efficiency", estimate_json(replayed_efficiency(series, point))}});
 
-  return {{"refused", has_curve ? ScalingJson(nullptr)
-                                : ScalingJson(analyzer::to_string(*curve.refusal))},
+  return {{"refused",
+           has_curve ? ScalingJson(nullptr) : ScalingJson(analyzer::to_string(*curve.refusal))},
           {"text", replayed_curve_text(series)},
           {"base_devices", curve.base_devices},
           {"base_run", text_or_null(curve.base_run)},

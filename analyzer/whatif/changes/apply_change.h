@@ -20,6 +20,7 @@ struct ReplayContext {
   std::vector<CollectiveStats> const& collectives;  ///< of the graph
   std::vector<LinkFit> const& links;
   std::vector<PipelineStats> const& pipelines;
+  std::vector<OpStats> const& ops;
   WorkRatios const* probe = nullptr;  ///< of a second run with other work; null: there is none
 };
 

@@ -302,6 +302,7 @@ Expected<WhatIfChange> parse_ranks(WrittenChange const& written) {
 Expected<WhatIfChange> parse_micro_batches(WrittenChange const& written) {
   constexpr uint32_t kMostMicroBatches = 1U << 12U;
   auto const batches = number_and_word(written.value, "same-size", kMostMicroBatches);
+
   if (!batches)
     return fail(
         "{} is no number of micro-batches from 1 to {}, write for example micro-batches=16, or "
@@ -313,8 +314,7 @@ Expected<WhatIfChange> parse_micro_batches(WrittenChange const& written) {
 }
 
 Expected<WhatIfChange> parse_stages(WrittenChange const& written) {
-  if (written.value != "balanced")
-    return fail("stages are only made equal, write stages=balanced");
+  if (written.value != "balanced") return fail("stages are only made equal, write stages=balanced");
   return WhatIfChange{.kind = ChangeKind::kStages};
 }
 

@@ -22,15 +22,15 @@ enum class ChangeKind : uint8_t {
   kRanks,       ///< ranks=16[:same-batch]  so many ranks, each with the same work, or all together
   kMicroBatches,  ///< micro-batches=16[:same-size]  so many of a step's batch, or of the same size
   kStages,        ///< stages=balanced    stages of a pipeline compute for as long
-  kOverlap,     ///< overlap              all-reduces begin as soon as their gradients are there
-  kStraggler,   ///< straggler=RANK|median  kernels of a rank, or of all, as long as on the others
-  kImbalance,   ///< imbalance=mean       in each step every device computes for as long
-  kHostRange,   ///< host:NAME=HOW        the host's own time in ranges of that name
-  kInput,       ///< input=HOW            the host's waiting for training data
-  kSync,        ///< sync=off             no call waits for the device but each step's last
-  kCopies,      ///< copies=HOW           copies, and calls that wait for them
-  kAllocation,  ///< alloc=HOW            calls that allocate or free device memory
-  kLaunch       ///< launch=HOW           the host's time from launch to launch (CUDA graphs: 0)
+  kOverlap,       ///< overlap              all-reduces begin as soon as their gradients are there
+  kStraggler,     ///< straggler=RANK|median  kernels of a rank, or of all, as long as on the others
+  kImbalance,     ///< imbalance=mean       in each step every device computes for as long
+  kHostRange,     ///< host:NAME=HOW        the host's own time in ranges of that name
+  kInput,         ///< input=HOW            the host's waiting for training data
+  kSync,          ///< sync=off             no call waits for the device but each step's last
+  kCopies,        ///< copies=HOW           copies, and calls that wait for them
+  kAllocation,    ///< alloc=HOW            calls that allocate or free device memory
+  kLaunch         ///< launch=HOW           the host's time from launch to launch (CUDA graphs: 0)
 };
 
 /// How a duration changes: by a factor, or to an amount.
@@ -54,7 +54,7 @@ struct WhatIfChange {
   uint32_t micro_batches = 0;   ///< of kMicroBatches
   bool keeps_batch = false;     ///< of both: a step does the work that it does now
   std::optional<CollectiveLaw> law;  ///< of kRanks, where measurements tell; never written
-  std::string text;             ///< as it was written
+  std::string text;                  ///< as it was written
 };
 
 /// HOW is "/1.5", "*2", "0", "off", "5us", "2ms", "300ns". Factors are at most 1e6, and amounts at

@@ -23,6 +23,7 @@ GroupTransfers largest_group(ReplayContext const& context) {
   std::erase_if(group.transfers, [](ReplayTransfer const& transfer) {
     return model::is_point_to_point(transfer.op);
   });
+
   for (ReplayTransfer const& transfer : group.transfers)
     group.ranks = std::max(group.ranks, transfer.participants);
   std::erase_if(group.transfers, [&](ReplayTransfer const& transfer) {
@@ -48,8 +49,8 @@ void change_batch_copies(double share, ReplayContext const& context, ReplayWeigh
     if (node.kind != ReplayNodeKind::kOp || node.path_class != PathClass::kCopy) continue;
     model::Trace const& trace = trace_of(context, node);
     bool const is_memcpy = trace.kind(node.row) == model::EventKind::kMemcpy;
-    if (is_memcpy && trace.detail<model::CopyDetail>(node.row).direction ==
-                         model::CopyDirection::kHostToDevice)
+    if (is_memcpy &&
+        trace.detail<model::CopyDetail>(node.row).direction == model::CopyDirection::kHostToDevice)
       weights.own[number] = HowMuch{share, {}}.of(weights.own[number]);
   }
 }

@@ -20,7 +20,7 @@ double sum_of(std::vector<double> const& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-/// Of a step of a device.
+/// Sums over a step of a device.
 struct KernelTime {
   double ns = 0, calls = 0;
 };
@@ -47,6 +47,7 @@ std::optional<double> message_ns(RunMeasurements const& run) {
     ns += mean * messages.per_step;
     count += messages.per_step;
   }
+
   if (count <= 0) return std::nullopt;
   return ns / count;
 }
@@ -106,8 +107,8 @@ WorkRatios compare_work(ProbeRun const& run, ProbeRun const& probe) {
   KernelTime all, all_of_probe;
   for (RunMeasurements::Kernel const& kernel : run.measurements.kernels) {
     auto const other = of_probe.find(kernel.name);
-    bool const is_told_apart = !kernel.name.empty() && other != of_probe.end();
-    if (!is_told_apart) continue;
+    bool const is_in_both = !kernel.name.empty() && other != of_probe.end();
+    if (!is_in_both) continue;
     KernelTime const here = time_of(kernel), there = other->second;
     auto const ratio = ratio_of_times(here, there);
     if (!ratio) continue;

@@ -1,6 +1,6 @@
-// What kernels take when a call of them has other work: a + b · work, from a run and a second one
-// of the same program with another amount of work a call (the probe). A kernel of half the work
-// does not take half the time, so that one run cannot tell it.
+// What kernels take when a call of them has other work: a + b · work. Both parts follow from a run
+// and a second one, the probe, of the same program with another amount of work a call. A kernel of
+// half the work does not take half the time, so that one run is not enough.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,9 @@ constexpr double kDoubtfulCurve = 0.1;
 
 std::string_view law_text(ReplayedCurve const& curve) {
   if (!curve.is_law_measured)
-    return tr(" Collectives take what the faster one of ring and tree takes; the interval covers "
-              "rings and a latency that does not grow.");
+    return tr(
+        " Collectives take what the faster one of ring and tree takes; the interval covers "
+        "rings and a latency that does not grow.");
   switch (curve.law) {
     case CollectiveLaw::kTree:
       return tr(" Measured collectives grow as those of a tree.");
@@ -42,8 +43,8 @@ std::string refusal_text(ReplayedCurve const& curve) {
     case CurveRefusal::kNoCollectives:
       return std::string(tr("no run has a collective of several devices."));
     case CurveRefusal::kPipeline:
-      return std::string(tr(
-          "the devices are stages of a pipeline, and more of them would be other stages."));
+      return std::string(
+          tr("the devices are stages of a pipeline, and more of them would be other stages."));
     case CurveRefusal::kGroups:
       return std::string(
           tr("the largest collective does not join all devices, so that it is not known which "
@@ -56,8 +57,8 @@ std::string refusal_text(ReplayedCurve const& curve) {
     case CurveRefusal::kKernels:
       break;
   }
-  return std::string(
-      tr("the runs have too few kernels in common to know what less work takes."));
+
+  return std::string(tr("the runs have too few kernels in common to know what less work takes."));
 }
 
 Estimate ratio_to(double numerator, Estimate const& steps) {
@@ -87,8 +88,7 @@ std::string replayed_curve_text(ScalingSeries const& series) {
   std::string text = tr("A replay of the run on {} predicts the step on other numbers of devices.",
                         devices_text(curve.base_devices));
   std::optional<double> const worst = curve.worst_error();
-  if (worst)
-    text += tr(" It misses the measured steps by at most {:.2g} %.", *worst * 100);
+  if (worst) text += tr(" It misses the measured steps by at most {:.2g} %.", *worst * 100);
   if (worst && *worst > kDoubtfulCurve)
     text += tr(" Something grows here that a replay does not know, so do not rely on the curve.");
   text += law_text(curve);
