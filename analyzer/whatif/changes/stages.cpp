@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/metrics/core/saturate.h"
 #include "analyzer/whatif/changes/changes.h"
 #include "analyzer/whatif/pipeline/stage_split.h"
+#include "trace/model/intervals.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -36,8 +36,14 @@ std::optional<LayerName> layer_name(std::string_view name) {
 /// Device time by the number of a layer.
 using LayerTimes = std::map<uint32_t, double>;
 
-/// Layers of each stage, of the prefix with most time in all of them.
-std::vector<LayerTimes> layers_of(PipelineStats const& pipeline, std::vector<OpStats> const& ops) {
+/// The layers of each stage, as ranges name them.
+struct NamedLayers {
+  std::string_view prefix;  ///< of the names
+  std::vector<LayerTimes> stages;
+};
+
+/// The names with most time in all stages; no stages where no range is named like a layer.
+NamedLayers layers_of(PipelineStats const& pipeline, std::vector<OpStats> const& ops) {
   std::map<std::string_view, std::vector<LayerTimes>> by_prefix;
   std::map<std::string_view, double> sums;
   for (OpStats const& op : ops) {
@@ -56,16 +62,15 @@ std::vector<LayerTimes> layers_of(PipelineStats const& pipeline, std::vector<OpS
 
   auto const most = std::max_element(
       sums.begin(), sums.end(), [](auto const& x, auto const& y) { return x.second < y.second; });
-  return most == sums.end() ? std::vector<LayerTimes>() : by_prefix[most->first];
+  return most == sums.end() ? NamedLayers{} : NamedLayers{most->first, by_prefix[most->first]};
 }
 
-/// Time of each stage with layers that moved, in terms of what it takes now. None where layers are
-/// not named, or not numbered through all stages.
-std::optional<std::vector<double>> with_moved_layers(PipelineStats const& pipeline,
-                                                     std::vector<OpStats> const& ops) {
+/// Time of each stage with layers that moved, in terms of what its layers take now. None where
+/// layers are not numbered through all stages.
+std::optional<std::vector<double>> with_moved_layers(NamedLayers const& named) {
   std::vector<double> layers, now;
   std::optional<uint32_t> last;
-  for (LayerTimes const& of_stage : layers_of(pipeline, ops)) {
+  for (LayerTimes const& of_stage : named.stages) {
     if (of_stage.empty() || (last && of_stage.begin()->first <= *last)) return std::nullopt;
     last = of_stage.rbegin()->first;
 
@@ -84,6 +89,21 @@ std::optional<std::vector<double>> with_moved_layers(PipelineStats const& pipeli
   return factors;
 }
 
+/// When a process had ranges of layers open.
+model::IntervalSet times_in_layers(model::RankTrace const& rank, std::string_view prefix) {
+  std::vector<Interval> open;
+  for (uint32_t row = 0; row < rank.trace.event_count(); ++row) {
+    model::Trace const& trace = rank.trace;
+    bool const is_of_host =
+        trace.tracks()[trace.columns().track[row].value].kind == model::TrackKind::kThread;
+    if (!is_of_host) continue;
+    auto const layer = layer_name(trace.name(row));
+    if (layer && layer->prefix == prefix)
+      open.push_back({trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns});
+  }
+  return model::unite(std::move(open));
+}
+
 /// The same of stages that all take the mean.
 std::vector<double> with_equal_stages(PipelineStats const& pipeline) {
   double sum = 0;
@@ -99,6 +119,55 @@ std::vector<double> with_equal_stages(PipelineStats const& pipeline) {
   return factors;
 }
 
+/// How the stages of a run change.
+struct StageFactors {
+  std::map<DeviceRef, double> of_device;
+  std::map<DeviceRef, std::string_view> prefix;  ///< of layers: only what they launch changes
+};
+
+StageFactors factors_of(ReplayContext const& context) {
+  StageFactors result;
+  for (PipelineStats const& pipeline : context.pipelines) {
+    NamedLayers const named = layers_of(pipeline, context.ops);
+    auto const moved = with_moved_layers(named);
+    std::vector<double> const factors = moved ? *moved : with_equal_stages(pipeline);
+
+    for (size_t s = 0; s < factors.size(); ++s) {
+      DeviceRef const ref = pipeline.stages[s].ref;
+      result.of_device[ref] = factors[s];
+      if (moved) result.prefix[ref] = named.prefix;
+    }
+  }
+  return result;
+}
+
+/// Which ops change: those that layers launch, or all.
+class ChangedOps {
+ public:
+  ChangedOps(ReplayContext const& context, StageFactors const& factors)
+      : context_(context), factors_(factors), layers_(context.graph.processes.size()) {}
+
+  bool has(ReplayNode const& node, DeviceRef ref) {
+    auto const prefix = factors_.prefix.find(ref);
+    if (prefix == factors_.prefix.end()) return true;
+    DeviceOps const& device = context_.graph.processes[node.process].devices.front();
+    auto const launch = device.launch_of(node.row);
+    if (!launch) return true;
+
+    auto& open = layers_[node.process];
+    if (!open) open = times_in_layers(*device.rank, prefix->second);
+    int64_t const start = device.start(*launch);
+    auto const layer = std::partition_point(open->begin(), open->end(),
+                                            [&](Interval const& i) { return i.end <= start; });
+    return layer != open->end() && layer->begin <= start;
+  }
+
+ private:
+  ReplayContext const& context_;
+  StageFactors const& factors_;
+  std::vector<std::optional<model::IntervalSet>> layers_;  ///< by process
+};
+
 }  // namespace
 
 AppliedChange balance_stages(WhatIfChange const&, ReplayContext const& context,
@@ -109,27 +178,22 @@ AppliedChange balance_stages(WhatIfChange const&, ReplayContext const& context,
     return applied;
   }
 
-  std::map<DeviceRef, double> factor_of;
-  bool is_ideal = false;
-  for (PipelineStats const& pipeline : context.pipelines) {
-    auto const moved = with_moved_layers(pipeline, context.ops);
-    is_ideal = is_ideal || !moved;
-    std::vector<double> const factors = moved ? *moved : with_equal_stages(pipeline);
-    for (size_t s = 0; s < factors.size(); ++s) factor_of[pipeline.stages[s].ref] = factors[s];
-  }
-
+  StageFactors const factors = factors_of(context);
+  ChangedOps ops(context, factors);
   ReplayGraph const& graph = context.graph;
   for (uint32_t number = 1; number < graph.nodes.size(); ++number) {
     ReplayNode const& node = graph.nodes[number];
     bool const computes = node.kind == ReplayNodeKind::kOp &&
                           node.path_class == PathClass::kCompute && node.step >= 0;
     if (!computes) continue;
-    auto const factor = factor_of.find(graph.steps[static_cast<size_t>(node.step)].ref);
-    if (factor == factor_of.end()) continue;
+    DeviceRef const ref = graph.steps[static_cast<size_t>(node.step)].ref;
+    auto const factor = factors.of_device.find(ref);
+    if (factor == factors.of_device.end() || !ops.has(node, ref)) continue;
     weights.own[number] = HowMuch{factor->second, {}}.of(weights.own[number]);
     ++applied.changed;
   }
 
+  bool const is_ideal = factors.prefix.size() < factors.of_device.size();
   if (applied.changed == 0)
     applied.refusal = "no measured step has kernels of the pipeline's stages";
   else if (is_ideal)

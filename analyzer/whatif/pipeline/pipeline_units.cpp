@@ -142,7 +142,10 @@ class PassReader {
   /// `ops`: of one step.
   void read(std::vector<StageOp> ops) {
     std::stable_sort(ops.begin(), ops.end(), [](StageOp const& a, StageOp const& b) {
-      return std::tie(a.launched, a.start) < std::tie(b.launched, b.start);
+      // What a pass sends comes before the next pass, which may begin at the same instant.
+      bool const a_computes = a.event == PassEvent::kCompute;
+      bool const b_computes = b.event == PassEvent::kCompute;
+      return std::tie(a.launched, a.start, a_computes) < std::tie(b.launched, b.start, b_computes);
     });
 
     Group before, after;

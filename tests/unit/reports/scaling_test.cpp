@@ -193,7 +193,7 @@ TEST(Scaling, HostileNamesAreMadeHarmless) {
   EXPECT_THAT(page, HasSubstr("&lt;img"));
 }
 
-/// The made series with a curve, as a replay of its largest run predicts one.
+/// The series above with a curve, as a replay of its largest run predicts one.
 ScalingSeries series_with_curve() {
   ScalingSeries series = made_series();
   analyzer::ReplayedCurve& curve = series.replayed.emplace();
@@ -233,6 +233,7 @@ TEST(ScalingCurveReport, HoldsEachNumberAsJson) {
   EXPECT_TRUE(curve["refused"].is_null());
   EXPECT_EQ(curve["base_devices"], 8);
   EXPECT_EQ(curve["collectives"], "ring");
+
   EXPECT_EQ(curve["points"].size(), 4U);
   EXPECT_EQ(curve["points"][0]["measured_step_ns"], series.points[1].step_ns.value);
   EXPECT_TRUE(curve["points"][2]["measured_step_ns"].is_null());

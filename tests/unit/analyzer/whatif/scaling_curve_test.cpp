@@ -37,6 +37,7 @@ model::Run made_job(int32_t ranks, int64_t compute_ns, int64_t transfer_ns) {
     }
     begin = end;
   }
+
   return made.finish();
 }
 
