@@ -51,6 +51,21 @@ PAIRS = [
     ("moe", 4, "tensor-cores", "kernel:gemm|conv=/2"),
 ]
 
+# Options of a pipeline, those of the pipeline that the change makes of it, the change, and options of a second run.
+SHAPES = [
+    ("--ranks 4 --micro-batches 8", "--ranks 4 --micro-batches 16", "micro-batches=16:same-size", None),
+    ("--ranks 4 --micro-batches 8", "--ranks 4 --micro-batches 32", "micro-batches=32:same-size", None),
+    ("--ranks 4 --micro-batches 8", "--ranks 4 --micro-batches 4", "micro-batches=4:same-size", None),
+    ("--ranks 2 --micro-batches 4", "--ranks 2 --micro-batches 12", "micro-batches=12:same-size", None),
+    ("--ranks 4 --micro-batches 8", "--ranks 4 --micro-batches 16 --micro-batch-percent 50", "micro-batches=16",
+     "--ranks 4 --micro-batches 4 --micro-batch-percent 200"),
+    ("--ranks 4 --micro-batches 8", "--ranks 4 --micro-batches 4 --micro-batch-percent 200", "micro-batches=4",
+     "--ranks 4 --micro-batches 16 --micro-batch-percent 50"),
+    ("--ranks 4 --stage-layers 3,3,3,7", "--ranks 4 --stage-layers 4,4,4,4", "stages=balanced", None),
+    ("--ranks 4 --stage-layers 5,4,4,3", "--ranks 4 --stage-layers 4,4,4,4", "stages=balanced", None),
+    ("--ranks 2 --stage-layers 6,2", "--ranks 2 --stage-layers 4,4", "stages=balanced", None),
+]
+
 # Pathology of cifar10, the change that undoes it.
 PATHOLOGIES = [
     ("slow-input=40", "input=0"),
@@ -71,6 +86,33 @@ def run(*command):
 
 def predict(stepscope, made, change):
     return json.loads(run(stepscope, "whatif", made, "--change", change, "--only-changes", "--json"))
+
+
+def compare_shapes(stepscope, folder, steps, only):
+    errors = []
+    print(f"{'pipeline':38} {'change':28} {'fidelity':>9} {'now ms':>8} {'then':>9} {'predicted':>9} {'error':>8}")
+
+    def make(options):
+        made = os.path.join(folder, "shape" + options.replace(" ", "").replace("--", "-"))
+        if not os.path.exists(made):
+            run(stepscope, "synth", "--pattern", "pipeline", "--fault", "none", "--steps", steps, "-o", made, *options.split())
+        return made
+
+    for before, after, change, probe in SHAPES:
+        if only not in f"{before} {change}":
+            continue
+        more = ["--probe", make(probe)] if probe else []
+        stats = json.loads(run(stepscope, "whatif", make(before), "--change", change, "--only-changes", "--json", *more))
+        then = predict(stepscope, make(after), "class:compute=*1")["baseline"]["step_ns"]
+        baseline, answer = stats["baseline"], stats["answers"][0]
+        line = f"{before:38} {change:28} {baseline['error'] * 100:8.3f} % {baseline['step_ns'] / 1e6:8.3f} {then / 1e6:9.3f}"
+        if answer["refused"]:
+            print(f"{line}   refused: {answer['reason'][:100]}")
+            continue
+        error = answer["step_ns"] / then - 1
+        errors.append(abs(error))
+        print(f"{line} {answer['step_ns'] / 1e6:9.3f} {error * 100:6.2f} %")
+    return errors
 
 
 def compare_workloads(stepscope, folder, rounds, only, device):
@@ -136,7 +178,8 @@ def main():
             errors.append(abs(error))
             print(f"{line} {answer['step_ns'] / 1e6:9.3f} {error * 100:6.2f} %")
 
-    print_errors(errors)
+        print_errors(errors)
+        print_errors(compare_shapes(stepscope, folder, options.steps, options.only))
 
 
 def print_errors(errors):

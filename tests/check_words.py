@@ -18,7 +18,7 @@ import tempfile
 PAGE_SOURCES = ["reports/html/*.cpp", "reports/html/sections/*.cpp", "reports/html/tuning/*.cpp", "reports/words/wording.cpp", "reports/words/findings/*", "reports/words/labels.cpp", "reports/words/run_notes.cpp",
                 "reports/words/summary.cpp", "reports/words/metric_words.cpp", "reports/words/slowdown_words.cpp",
                 "reports/text/waits.cpp", "reports/words/runs/scaling_words.cpp", "reports/words/runs/scaling_notes.cpp",
-                "reports/words/runs/tuning_words.cpp"]
+                "reports/words/runs/tuning_words.cpp", "reports/words/runs/replayed_curve_words.cpp"]
 OTHER_SOURCES = ["reports/words/runs/comparison_words.cpp", "reports/words/host_words.cpp"]
 SCRIPT_SOURCES = ["reports/web/src/*.ts", "reports/web/src/charts/*.ts"]
 # From here on a source makes no words of the page: errors of the command line are English.

@@ -167,8 +167,8 @@ class SeriesMaker {
     };
     point.speedup = scaled(point.efficiency, more);
 
-    double const work =
-        series_.throughput_at(static_cast<double>(point.devices), cost_of(point.devices, 1));
+    double const work = series_.throughput_at(static_cast<double>(point.devices),
+                                              series_.cost_of_step(point.devices, 1));
     Estimate const& step = point.step_ns;
     point.throughput.value = work / step.value;
     if (step.high) point.throughput.low = work / *step.high;
@@ -212,16 +212,11 @@ class SeriesMaker {
     }
   }
 
-  /// Device time for a unit of work.
-  [[nodiscard]] double cost_of(uint64_t devices, double step_ns) const {
-    return series_.is_strong() ? static_cast<double>(devices) * step_ns : step_ns;
-  }
-
   void add_fits() {
     std::vector<CostPoint> points;
     for (size_t p = 0; p < sizes_.size(); ++p)
       for (RunMeasurements const& run : runs(p)) {
-        double const cost = cost_of(sizes_[p].first, mean_over_steps_of(run.step_ns));
+        double const cost = series_.cost_of_step(sizes_[p].first, mean_over_steps_of(run.step_ns));
         if (cost > 0) points.push_back({static_cast<double>(sizes_[p].first), cost});
       }
     series_.fits = fit_scaling(points);
@@ -296,6 +291,12 @@ double ScalingSeries::ideal_share(size_t from, size_t to) const {
 
 double ScalingSeries::throughput_at(double devices, double cost_ns) const {
   return devices / cost_ns * kNsPerSecond * samples.value_or(1);
+}
+
+double ScalingSeries::efficiency_of(uint64_t devices, double step_ns) const {
+  ScalingPoint const& first = points.front();
+  double const cost = cost_of_step(devices, step_ns);
+  return cost > 0 ? cost_of_step(first.devices, first.step_ns.value) / cost : 0;
 }
 
 uint64_t devices_of(RunMeasurements const& run) {

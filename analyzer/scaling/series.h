@@ -14,6 +14,7 @@
 #include "analyzer/scaling/fits.h"
 #include "analyzer/scaling/growth.h"
 #include "analyzer/scaling/lost_time.h"
+#include "analyzer/scaling/replayed_curve.h"
 #include "analyzer/scaling/workload_kind.h"
 
 namespace stepscope::analyzer {
@@ -83,11 +84,19 @@ struct ScalingSeries {
   std::vector<CollectiveGrowth> collectives;
   std::optional<FactorBreak> broken;
   ScalingFits fits;
+  /// None: no run was replayed. scale_series() does not fill it, since it has no events.
+  std::optional<ReplayedCurve> replayed;
   [[nodiscard]] bool is_strong() const { return kind.kind == ScalingKind::kStrong; }
   /// What a device's work at a point is of that at another.
   [[nodiscard]] double ideal_share(size_t from, size_t to) const;
   /// Work per second on so many devices at this cost of a unit of work (CostModel).
   [[nodiscard]] double throughput_at(double devices, double cost_ns) const;
+  /// Device time for a unit of work, of a step on so many devices.
+  [[nodiscard]] double cost_of_step(uint64_t devices, double step_ns) const {
+    return is_strong() ? static_cast<double>(devices) * step_ns : step_ns;
+  }
+  /// Efficiency of such a step against the fewest devices.
+  [[nodiscard]] double efficiency_of(uint64_t devices, double step_ns) const;
 };
 
 struct ScalingOptions {

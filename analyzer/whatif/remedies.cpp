@@ -26,7 +26,10 @@ constexpr std::array kRemedies = {
     RemedyRow{"serialized-copies", "copies=0", ""},
     RemedyRow{"small-buckets", "bucket=25MiB", ""},  // what PyTorch's DDP has
     RemedyRow{"unequal-workers", "", "its steps are evaluated with equal workers already"},
-    RemedyRow{"pipeline-bubble", "", "other numbers of micro-batches are not predicted yet"},
+    RemedyRow{
+        "pipeline-bubble", "",
+        "another number of micro-batches needs a second run: whatif RUN --change micro-batches=N "
+        "--probe OTHER"},
 };
 
 /// Rules whose remedy makes kernels of the device shorter, by their cost together.

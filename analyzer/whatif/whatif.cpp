@@ -123,9 +123,11 @@ ReplayPart whole_part(model::Run const& run, HostSteps const& steps, Analysis co
 /// A run that is replayed, as recorded and with changes.
 class ReplayedRun {
  public:
-  ReplayedRun(ReplayPart const& part, Analysis const& analysis)
+  /// `probe`: ratios of a second run; null: there is none.
+  ReplayedRun(ReplayPart const& part, Analysis const& analysis, WorkRatios const* probe = nullptr)
       : part_(part),
         analysis_(analysis),
+        probe_(probe),
         graph_(make_replay_graph(
             {part.devices, part.host_steps, part.collectives, part.chosen, part.periods})) {
     measure();
@@ -141,29 +143,56 @@ class ReplayedRun {
       answer.change += fmt::format("{}{}", answer.change.empty() ? "" : " + ", change.text);
     if (baseline_.is_refused) return refused(std::move(answer), baseline_.reason);
 
-    ReplayWeights weights = graph_.recorded;
-    std::vector<ReplayWeights> bounds;
-    ReplayContext const context{graph_, recorded_, part_.collectives, analysis_.links};
-    for (WhatIfChange const& change : changes) {
-      if (std::string reason = unpredictable(change); !reason.empty())
-        return refused(std::move(answer), std::move(reason));
-      AppliedChange applied = apply_change(change, context, weights);
-      if (!applied.refusal.empty())
-        return refused(std::move(answer), changes.size() > 1
-                                              ? fmt::format("{}: {}", change.text, applied.refusal)
-                                              : applied.refusal);
-      answer.changed += applied.changed;
-      for (ReplayWeights& bound : bounds) apply_change(change, context, bound);
-      if (!applied.bounds.empty()) bounds = std::move(applied.bounds);
-      for (std::string& caution : applied.cautions) answer.cautions.push_back(std::move(caution));
+    Prediction predicted{graph_.recorded, {}, 0};
+    for (WhatIfChange const* const change : in_order(changes)) {
+      std::string reason = unpredictable(*change);
+      if (reason.empty()) reason = add_change(*change, predicted, answer);
+      if (reason.empty()) continue;
+      return refused(std::move(answer), changes.size() > 1
+                                            ? fmt::format("{}: {}", change->text, reason)
+                                            : std::move(reason));
     }
 
-    fill(weights, answer);
-    for (ReplayWeights const& bound : bounds) widen(bound, answer);
+    fill(predicted, answer);
+    for (ReplayWeights const& bound : predicted.bounds) widen(bound, predicted.added_ns, answer);
     return answer;
   }
 
  private:
+  /// What all changes so far make of the run.
+  struct Prediction {
+    ReplayWeights weights;
+    std::vector<ReplayWeights> bounds;
+    double added_ns = 0;  ///< to a step
+  };
+
+  /// As they are written, but micro-batches last: what they add depends on all others.
+  static std::vector<WhatIfChange const*> in_order(std::vector<WhatIfChange> const& changes) {
+    std::vector<WhatIfChange const*> ordered;
+    for (WhatIfChange const& change : changes) ordered.push_back(&change);
+    std::stable_partition(ordered.begin(), ordered.end(), [](WhatIfChange const* change) {
+      return change->kind != ChangeKind::kMicroBatches;
+    });
+    return ordered;
+  }
+
+  /// Returns why there is no answer; empty where there is one.
+  std::string add_change(WhatIfChange const& change, Prediction& predicted,
+                         WhatIfAnswer& answer) const {
+    ReplayContext const context{graph_,          recorded_,           part_.collectives,
+                                analysis_.links, analysis_.pipelines, analysis_.ops,
+                                probe_};
+    AppliedChange applied = apply_change(change, context, predicted.weights);
+    if (!applied.refusal.empty()) return std::move(applied.refusal);
+
+    answer.changed += applied.changed;
+    predicted.added_ns += applied.added_ns;
+    for (ReplayWeights& bound : predicted.bounds) apply_change(change, context, bound);
+    if (!applied.bounds.empty()) predicted.bounds = std::move(applied.bounds);
+    for (std::string& caution : applied.cautions) answer.cautions.push_back(std::move(caution));
+    return {};
+  }
+
   static WhatIfAnswer refused(WhatIfAnswer answer, std::string reason) {
     answer.is_refused = true;
     answer.reason = std::move(reason);
@@ -221,10 +250,12 @@ class ReplayedRun {
     baseline_.reason = std::move(reason);
   }
 
-  void fill(ReplayWeights const& weights, WhatIfAnswer& answer) const {
+  void fill(Prediction const& predicted, WhatIfAnswer& answer) const {
+    ReplayWeights const& weights = predicted.weights;
     ReplayTimes const times = replay(graph_, weights.own, weights.lag, weights.source);
     std::vector<double> const lengths = step_lengths(graph_, times);
-    answer.step_ns = mean(lengths);
+    double const replayed_ns = mean(lengths);
+    answer.step_ns = std::max(replayed_ns + predicted.added_ns, 0.0);
     answer.gain = answer.step_ns > 0 ? baseline_.step_ns / answer.step_ns - 1 : 0;
 
     // What the replay misses and what steps vary by have nothing to do with each other.
@@ -235,6 +266,9 @@ class ReplayedRun {
 
     ReplayPath const path = replay_path(graph_, weights, times);
     answer.path = path.of_step;
+    if (predicted.added_ns != 0 && replayed_ns > 0)
+      for (int64_t& ns : answer.path)
+        ns = std::llround(static_cast<double>(ns) * answer.step_ns / replayed_ns);
     answer.next_class = path.most;
     answer.next = path.most_name;
     if (std::abs(baseline_.error) > kReplayCaution)
@@ -243,9 +277,9 @@ class ReplayedRun {
   }
 
   /// The interval takes in what the step would be with these weights.
-  void widen(ReplayWeights const& weights, WhatIfAnswer& answer) const {
+  void widen(ReplayWeights const& weights, double added_ns, WhatIfAnswer& answer) const {
     ReplayTimes const times = replay(graph_, weights.own, weights.lag, weights.source);
-    double const step_ns = mean(step_lengths(graph_, times));
+    double const step_ns = std::max(mean(step_lengths(graph_, times)) + added_ns, 0.0);
     double const below = answer.step_ns - answer.low_ns, above = answer.high_ns - answer.step_ns;
     answer.low_ns = std::min(answer.low_ns, step_ns - below);
     answer.high_ns = std::max(answer.high_ns, step_ns + above);
@@ -253,6 +287,7 @@ class ReplayedRun {
 
   ReplayPart const& part_;
   Analysis const& analysis_;
+  WorkRatios const* probe_;
   ReplayGraph graph_;
   ReplayTimes recorded_;
   ReplayBaseline baseline_;
@@ -322,8 +357,12 @@ std::vector<WhatIfFix> find_fixes(ReplayedRun const& run, model::Run const& trac
   return fixes;
 }
 
-WhatIfStats ask(ReplayPart const& part, Analysis const& analysis, WhatIfQuestion const& question) {
-  ReplayedRun const run(part, analysis);
+/// `part`: of the run `whole`.
+WhatIfStats ask(ReplayPart const& part, model::Run const& whole, Analysis const& analysis,
+                WhatIfQuestion const& question) {
+  std::optional<WorkRatios> probe;
+  if (question.probe) probe = compare_work(probe_of(whole, analysis), *question.probe);
+  ReplayedRun const run(part, analysis, probe ? &*probe : nullptr);
   WhatIfStats stats;
   stats.baseline = run.baseline();
   stats.path = run.path();
@@ -412,13 +451,14 @@ base::Expected<WhatIfStats> what_if(StreamedRun const& run, Analysis const& anal
   double const share = part_of_path(run.skeleton, chosen_for_path(run.skeleton, analysis));
   auto const part = read_part(run, steps, analysis, share);
   if (!part) return base::fail_with(part);
-  return ask(*part, analysis, question);
+  return ask(*part, run.skeleton, analysis, question);
 }
 
 WhatIfStats what_if(model::Run const& run, Analysis const& analysis,
                     WhatIfQuestion const& question) {
   if (!is_path_of_all(run, analysis)) return *what_if(streamed_in_memory(run), analysis, question);
-  return ask(whole_part(run, find_steps(run, index_devices(run)), analysis), analysis, question);
+  ReplayPart const part = whole_part(run, find_steps(run, index_devices(run)), analysis);
+  return ask(part, run, analysis, question);
 }
 
 void find_replayed_gains(model::Run const& run, HostSteps const& steps, Analysis& analysis) {

@@ -1,6 +1,7 @@
 // What a run would take with a change, by replaying it (docs/design/whatif.md).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "analyzer/metrics/steps/steps.h"
 #include "analyzer/results/analysis.h"
 #include "analyzer/whatif/changes/change.h"
+#include "analyzer/whatif/changes/work.h"
 #include "analyzer/whatif/whatif_stats.h"
 
 namespace stepscope::analyzer {
@@ -15,6 +17,8 @@ namespace stepscope::analyzer {
 struct WhatIfQuestion {
   std::vector<std::vector<WhatIfChange>> changes;  ///< each list is one question: all of it at once
   bool wants_fixes = true;                         ///< what findings would gain
+  /// A second run of the same program with other work a call, for changes that need one.
+  std::optional<ProbeRun> probe;
 };
 
 /// `analysis`: of the run. Refusals are in the answers. Errors: those of reading.

@@ -12,12 +12,6 @@
 
 namespace stepscope::analyzer {
 
-/// Above this share the replay of the unchanged run misses its step by so much that answers are to
-/// be read with caution.
-inline constexpr double kReplayCaution = 0.02;
-/// Above this there are no answers.
-inline constexpr double kReplayRefusal = 0.05;
-
 struct ReplayBaseline {
   double step_ns = 0;           ///< mean of the measured steps
   double replayed_step_ns = 0;  ///< the same, replayed with typical delays

@@ -7,6 +7,7 @@
 
 #include "analyzer/results/analysis.h"
 #include "analyzer/scaling/series.h"
+#include "analyzer/whatif/scaling_curve.h"
 #include "cli/analyze_and_warn.h"
 #include "cli/commands.h"
 #include "cli/commands/tune_report.h"
@@ -30,13 +31,14 @@ struct ReportCommand {
   std::vector<std::string> runs;
   std::string output, json, markdown, scaling, language = "en";
   std::optional<double> samples;
-  bool are_runs = false, is_one_run = false;
+  bool are_runs = false, is_one_run = false, no_replay = false;
 
   /// What only a series has.
   [[nodiscard]] char const* series_option() const {
     if (!scaling.empty()) return "--scaling";
     if (samples) return "--samples";
     if (!json.empty()) return "--json";
+    if (no_replay) return "--no-replay";
     return markdown.empty() ? nullptr : "--markdown";
   }
 };
@@ -78,6 +80,41 @@ int report_one_run(ReportCommand const& command) {
   return kGood;
 }
 
+/// What the run at `base` predicts for the others, which takes a second reading of it.
+base::Expected<analyzer::ReplayedCurve> curve_of(
+    analyzer::ScalingSeries const& series, std::vector<analyzer::RunMeasurements> const& samples,
+    size_t chosen) {
+  analyzer::AnalyzeOptions wanted;
+  wanted.wants_gains = false;
+  auto const analyzed =
+      run_loading::analyze_files({samples[chosen].name}, wanted, run_loading::Reading::kBySize);
+  if (!analyzed) return base::fail_with(analyzed);
+
+  return analyzer::predict_curve(
+      {series, samples, samples[chosen], analyzed->analysis},
+      [&](analyzer::WhatIfQuestion const& question) -> base::Expected<analyzer::WhatIfStats> {
+        bool const is_in_memory = !analyzed->read;
+        if (is_in_memory) return analyzer::what_if(analyzed->run, analyzed->analysis, question);
+        return analyzer::what_if(run_loading::streamed_run_of(*analyzed), analyzed->analysis,
+                                 question);
+      });
+}
+
+/// The largest run whose replay can be trusted, else the one whose replay misses its step least.
+base::Expected<analyzer::ReplayedCurve> best_curve_of(
+    analyzer::ScalingSeries const& series, std::vector<analyzer::RunMeasurements> const& samples) {
+  analyzer::ReplayedCurve best;
+  best.refusal = analyzer::CurveRefusal::kNoCollectives;
+
+  for (size_t const base : analyzer::runs_to_replay(samples)) {
+    auto curve = curve_of(series, samples, base);
+    if (!curve) return curve;
+    if (analyzer::is_trusted(*curve)) return curve;
+    best = analyzer::better_curve(std::move(*curve), std::move(best));
+  }
+  return best;
+}
+
 int report_series(ReportCommand const& command, std::vector<std::string> const& paths) {
   auto samples = read_samples(paths, {});
   if (!samples) return report_error(samples.error());
@@ -92,8 +129,13 @@ int report_series(ReportCommand const& command, std::vector<std::string> const& 
         command.scaling == "strong" ? analyzer::ScalingKind::kStrong : analyzer::ScalingKind::kWeak;
   options.samples = command.samples;
 
-  analyzer::ScalingSeries const series = analyzer::scale_series(std::move(*samples), options);
+  analyzer::ScalingSeries series = analyzer::scale_series(*samples, options);
   if (series.refusal) return report_error({"report: " + reports::scaling_refusal(series)});
+  if (!command.no_replay) {
+    auto curve = best_curve_of(series, *samples);
+    if (!curve) return report_error(curve.error());
+    series.replayed = std::move(*curve);
+  }
 
   std::string const output = command.output.empty() ? "scaling.html" : command.output;
   OutputFiles files;
@@ -175,6 +217,8 @@ Action add_report(CLI::App& app) {
          "--samples", command->samples,
          "scaling series: samples per step of the job (strong) or per step of a device (weak)")
       ->check(whole_number(1, 1'000'000'000));
+  app.add_flag("--no-replay", command->no_replay,
+               "scaling series: predict no steps by replaying a run, which reads it again");
   app.add_option("--json", command->json,
                  "scaling series: write its numbers as JSON to this file (docs/guide/SCALING.md)");
   app.add_option("--markdown", command->markdown,

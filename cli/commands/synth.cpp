@@ -48,6 +48,8 @@ int make_run(SynthOptions options) {
   }
 
   options.run.pattern = synth::find_pattern(options.pattern);
+  if (auto const possible = synth::check_shape(options.run); !possible)
+    return report_error(possible.error());
   if (auto const possible = synth::check_fault(options.run); !possible)
     return report_error(possible.error());
 
@@ -92,6 +94,18 @@ Action add_synth(CLI::App& app) {
       ->check(whole_number(1, synth::kMaxSteps))
       ->excludes("--events");
 
+  synth::PipelineShape& shape = options->run.shape;
+  app.add_option("--micro-batches", shape.micro_batches, "pipeline: micro-batches of a step")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
+  app.add_option("--micro-batch-percent", shape.size_percent,
+                 "pipeline: size of a micro-batch; a tenth of the time of kernels stays")
+      ->check(whole_number(1, 1000))
+      ->capture_default_str();
+  app.add_option("--stage-layers", shape.stage_layers,
+                 "pipeline: layers of each stage, such as 3,5 (default: 4 on each)")
+      ->delimiter(',')
+      ->check(whole_number(1, 256));
   app.add_option(
       "--fault", options->fault,
       "NAME or NAME=X: one of the faults below, in every step, as the only fault (default: "

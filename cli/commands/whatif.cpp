@@ -20,7 +20,7 @@ struct WhatIfCommand {
   std::vector<std::string> runs, changes;
   bool is_together = false, only_changes = false;
   bool json = false, markdown = false;
-  std::string steps;
+  std::string steps, probe;
   bool is_one_run = false;
 };
 
@@ -54,8 +54,17 @@ base::Expected<analyzer::WhatIfStats> predict(AnalyzedRun const& analyzed,
   return analyzer::what_if(run_loading::streamed_run_of(analyzed), analyzed.analysis, question);
 }
 
+/// Errors: those of reading the probe.
+base::Expected<analyzer::ProbeRun> read_probe(std::string const& path) {
+  analyzer::AnalyzeOptions wanted;
+  wanted.wants_gains = false;
+  auto const analyzed = analyze_and_warn({path}, wanted);
+  if (!analyzed) return base::fail_with(analyzed);
+  return analyzer::probe_of(analyzed->run, analyzed->analysis);
+}
+
 int predict_changes(WhatIfCommand const& command) {
-  auto const question = question_of(command);
+  auto question = question_of(command);
   if (!question) return report_error(question.error());
 
   analyzer::AnalyzeOptions wanted;
@@ -66,6 +75,11 @@ int predict_changes(WhatIfCommand const& command) {
   }
 
   wanted.wants_gains = false;  // the fixes tell them
+  if (!command.probe.empty()) {
+    auto probe = read_probe(command.probe);
+    if (!probe) return report_error(probe.error());
+    question->probe = std::move(*probe);
+  }
 
   auto const analyzed =
       analyze_and_warn(command.runs, wanted, Reading::kBySize, command.is_one_run);
@@ -97,6 +111,11 @@ Action add_whatif(CLI::App& app) {
       ->needs(change);
   app.add_flag("--only-changes", command->only_changes,
                "predict only the changes, without the fixes of the findings")
+      ->needs(change);
+
+  app.add_option("--probe", command->probe,
+                 "a second run with another number of micro-batches or ranks for the same batch: "
+                 "it tells what kernels take with other work")
       ->needs(change);
 
   auto* const json =

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/html/scaling_page.h"
+#include "reports/words/runs/replayed_curve_words.h"
 #include "reports/words/runs/scaling_words.h"
 
 namespace stepscope::reports {
@@ -112,6 +113,21 @@ ChartJson chart_fits(ScalingSeries const& series) {
   return fits;
 }
 
+/// The curve of a replay in the same form; null where there is none.
+ChartJson chart_replayed(ScalingSeries const& series) {
+  if (!series.replayed || series.replayed->points.empty()) return nullptr;
+  double const farthest = static_cast<double>(series.points.back().devices) * kDrawnBeyond;
+
+  ChartJson line = ChartJson::array();
+  for (analyzer::ReplayedPoint const& point : series.replayed->points) {
+    if (static_cast<double>(point.devices) > farthest) break;
+    ChartJson row = with_bounds(replayed_efficiency(series, point));
+    row.insert(row.begin(), point.devices);
+    line.push_back(row);
+  }
+  return {{"label", replayed_curve_label(*series.replayed)}, {"line", line}};
+}
+
 }  // namespace
 
 std::string scaling_page_data(ScalingSeries const& series) {
@@ -128,7 +144,8 @@ std::string scaling_page_data(ScalingSeries const& series) {
                             {"parts", parts},
                             {"points", chart_points(series)},
                             {"losses", chart_losses(series)},
-                            {"fits", chart_fits(series)}}}};
+                            {"fits", chart_fits(series)},
+                            {"replayed", chart_replayed(series)}}}};
 
   return data.dump(-1, ' ', false, ChartJson::error_handler_t::replace);
 }

@@ -11,6 +11,7 @@
 #include "reports/html/table.h"
 #include "reports/words/language.h"
 #include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/replayed_curve_words.h"
 #include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
 
@@ -337,9 +338,44 @@ std::string predictions_table(ScalingSeries const& series) {
   return table.html();
 }
 
+std::string replayed_block(ScalingSeries const& series) {
+  std::string const sentence = replayed_curve_text(series);
+  if (sentence.empty()) return {};
+  std::string const block = subheading("Replay") + paragraph(sentence);
+  if (series.replayed->points.empty()) return block;
+
+  Table table("replayed-table", "Steps that a replay predicts, and what was measured");
+  table.number("Devices").number("Step, replayed").number("95 % interval").if_known();
+  table.number("Step, measured").number("Error", "Replayed step / measured step − 1").if_known();
+  table.number(throughput_unit(series)).number("Efficiency");
+
+  for (analyzer::ReplayedPoint const& point : series.replayed->points) {
+    Estimate const& step = point.step_ns;
+    Cell const interval = step.low
+                              ? number_cell(fmt::format("{} … {}", duration_cell(*step.low).html,
+                                                        duration_cell(*step.high).html),
+                                            *step.low)
+                              : none_cell();
+    Cell const error =
+        point.error ? number_cell(signed_error(point.error), *point.error) : none_cell();
+    table.row({count_cell(point.devices), duration_cell(step.value), interval,
+               optional_time(measured_step_ns(series, point.devices)), error,
+               plain_cell(replayed_throughput(series, point).value),
+               share_cell(replayed_efficiency(series, point).value)});
+  }
+
+  std::string const how = how_computed(
+      "A replay evaluates again what waited for what in the run, with the collectives of another "
+      "number of devices. Its step is that of the run, times the change of the replayed one. "
+      "The interval covers how much the steps of that run vary, and what the runs leave open "
+      "about collectives. It does not cover that more devices have more slow ones among them.");
+  return block + table.html() + how;
+}
+
 std::string fits_section(ScalingSeries const& series) {
   if (series.fits.fits.empty())
-    return section("fits", "More devices", empty_note("No model fits these runs."));
+    return section("fits", "More devices",
+                   empty_note("No model fits these runs.") + replayed_block(series));
 
   Table table("fits-table", "Models of the cost of a unit of work");
   table.text("Model").text("Result");
@@ -386,7 +422,7 @@ std::string fits_section(ScalingSeries const& series) {
   return section("fits", "More devices",
                  paragraph(scaling_limit_text(series)) +
                      chart("fits", "Efficiency, measured and modelled", how) + table.html() +
-                     folded("Data as a table", predictions_table(series)));
+                     folded("Data as a table", predictions_table(series)) + replayed_block(series));
 }
 
 std::string runs_section(ScalingSeries const& series) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/replayed_curve_words.h"
 #include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
 
@@ -199,6 +200,36 @@ ScalingJson fits_json(ScalingSeries const& series) {
           {"text", scaling_limit_text(series)}};
 }
 
+/// Null: no run was replayed.
+ScalingJson replayed_json(ScalingSeries const& series) {
+  if (!series.replayed) return nullptr;
+  analyzer::ReplayedCurve const& curve = *series.replayed;
+  bool const has_curve = !curve.refusal;
+
+  ScalingJson points = ScalingJson::array();
+  for (analyzer::ReplayedPoint const& point : curve.points)
+    points.push_back({{"devices", point.devices},
+                      {"step_ns", estimate_json(point.step_ns)},
+                      {"measured_step_ns", number_or_null(measured_step_ns(series, point.devices))},
+                      {"error", number_or_null(point.error)},
+                      {"throughput", estimate_json(replayed_throughput(series, point))},
+                      {"efficiency", estimate_json(replayed_efficiency(series, point))}});
+
+  return {{"refused",
+           has_curve ? ScalingJson(nullptr) : ScalingJson(analyzer::to_string(*curve.refusal))},
+          {"text", replayed_curve_text(series)},
+          {"base_devices", curve.base_devices},
+          {"base_run", text_or_null(curve.base_run)},
+          {"base_error", number_or_null(curve.base_error)},
+          {"collectives",
+           has_curve ? ScalingJson(analyzer::to_string(curve.law)) : ScalingJson(nullptr)},
+          {"collectives_measured", curve.is_law_measured},
+          {"probe_devices",
+           curve.probe_devices ? ScalingJson(*curve.probe_devices) : ScalingJson(nullptr)},
+          {"worst_error", number_or_null(curve.worst_error())},
+          {"points", points}};
+}
+
 ScalingJson broken_json(ScalingSeries const& series) {
   if (!series.broken) return nullptr;
   return {{"factor", analyzer::to_string(series.broken->factor)},
@@ -242,6 +273,7 @@ std::string scaling_json(ScalingSeries const& series) {
                                 {"losses", losses_json(series)},
                                 {"growth", growth_json(series)},
                                 {"fits", fits_json(series)},
+                                {"replayed", replayed_json(series)},
                                 {"caveats", caveats_json(series)},
                                 {"notes", scaling_notes(series)}};
 

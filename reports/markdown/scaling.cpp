@@ -3,6 +3,7 @@
 #include "reports/markdown/escape.h"
 #include "reports/text/scaling_tables.h"
 #include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/replayed_curve_words.h"
 #include "reports/words/runs/scaling_words.h"
 
 namespace stepscope::reports {
@@ -51,6 +52,11 @@ std::string scaling_markdown(ScalingSeries const& series) {
   text += scaling_markdown_table(rows) + "\n" + scaling_limit_text(series) + "\n\n";
 
   if (!series.fits.fits.empty()) text += scaling_markdown_table(fit_table(series)) + "\n";
+  if (series.replayed) {
+    text += replayed_curve_text(series) + "\n\n";
+    if (!series.replayed->points.empty())
+      text += scaling_markdown_table(replayed_table(series)) + "\n";
+  }
   for (std::string const& note : scaling_notes(series)) text += "- " + note + "\n";
   return text;
 }

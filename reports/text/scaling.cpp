@@ -7,6 +7,7 @@
 #include "reports/text/layout.h"
 #include "reports/text/scaling_tables.h"
 #include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/replayed_curve_words.h"
 #include "reports/words/runs/scaling_words.h"
 
 namespace stepscope::reports {
@@ -47,6 +48,14 @@ std::string fits_text(ScalingSeries const& series, Paint const& paint, int width
   return text;
 }
 
+std::string replayed_text(ScalingSeries const& series, Paint const& paint, int width) {
+  std::string const sentence = replayed_curve_text(series);
+  if (sentence.empty()) return {};
+  std::string const text = "\n" + wrapped(sentence, width, "", "");
+  bool const has_curve = !series.replayed->points.empty();
+  return has_curve ? text + aligned(replayed_table(series), paint) : text;
+}
+
 }  // namespace
 
 std::string scaling_text(ScalingSeries const& series, TextOptions const& options) {
@@ -71,6 +80,7 @@ std::string scaling_text(ScalingSeries const& series, TextOptions const& options
   text += "\n" + aligned(step_part_table(series), paint);
   text += "\n" + aligned(kernel_growth_table(series, kMostKernelLines), paint);
   text += fits_text(series, paint, width);
+  text += replayed_text(series, paint, width);
 
   std::vector<std::string> const notes = scaling_notes(series);
   if (!notes.empty()) text += "\n";

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "reports/words/labels.h"
+#include "reports/words/runs/replayed_curve_words.h"
 #include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
 
@@ -21,6 +22,8 @@ using analyzer::ScalingSeries;
 /// Parts that are less than this of every step are noise in a table.
 constexpr double kLeastTablePart = 0.001;
 constexpr size_t kMostKernelText = 48;
+/// Predictions beyond this multiple of the most measured devices are in the JSON and on the page.
+constexpr uint64_t kReplayedBeyond = 4;
 
 std::string ns_text(double ns) {
   return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18)));
@@ -130,6 +133,28 @@ TextTable fit_table(ScalingSeries const& series) {
          fit.loo_error ? base::format_share(*fit.loo_error) : "–",
          scaling_limit_number(fit.pays_to), rate(cost.value),
          cost.low ? fmt::format("{} … {}", rate(*cost.high), rate(*cost.low)) : "–"});
+  }
+
+  return table;
+}
+
+TextTable replayed_table(ScalingSeries const& series) {
+  TextTable table = {{"devices", "replayed step", "95 % interval", "measured", "error",
+                      std::string(throughput_unit(series)), "efficiency"}};
+  if (!series.replayed) return table;
+  uint64_t const farthest = kReplayedBeyond * series.points.back().devices;
+
+  for (analyzer::ReplayedPoint const& point : series.replayed->points) {
+    if (point.devices > farthest) break;
+    Estimate const& step = point.step_ns;
+    bool const is_base = point.devices == series.replayed->base_devices;
+    table.push_back(
+        {base::format_count(point.devices), ns_text(step.value),
+         step.low ? fmt::format("{} … {}", ns_text(*step.low), ns_text(*step.high)) : "–",
+         optional_ns(measured_step_ns(series, point.devices)),
+         is_base ? "replayed" : signed_error(point.error),
+         plain_number(replayed_throughput(series, point).value),
+         base::format_share(replayed_efficiency(series, point).value)});
   }
 
   return table;

@@ -24,6 +24,9 @@ TextTable kernel_growth_table(analyzer::ScalingSeries const& series, size_t rows
 /// Each model: what it says, how well it predicts, up to where devices pay off, what doubled
 /// devices would give.
 TextTable fit_table(analyzer::ScalingSeries const& series);
+/// What a replay predicts for each number of devices, beside what was measured; only the heading
+/// where there is no curve.
+TextTable replayed_table(analyzer::ScalingSeries const& series);
 
 /// One line of the lost time, largest first.
 struct LossLine {

@@ -27,7 +27,7 @@ size_t block_rows(int32_t ranks) {
 }
 
 Job job_of(SynthOptions const& options, bool happens) {
-  return {options.ranks, options.seed, options.fault, happens};
+  return {options.ranks, options.seed, options.fault, options.shape, happens};
 }
 
 /// A run in the making: all its ranks, moved on step by step together.
@@ -225,6 +225,23 @@ Expected<void> check_fault(SynthOptions const& options) {
   return {};
 }
 
+Expected<void> check_shape(SynthOptions const& options) {
+  PipelineShape const usual, &shape = options.shape;
+  bool const is_usual = shape.micro_batches == usual.micro_batches &&
+                        shape.size_percent == usual.size_percent && shape.stage_layers.empty();
+  if (is_usual) return {};
+
+  if (options.pattern->name != "pipeline")
+    return base::fail(
+        "only a pipeline has micro-batches and stages, use --pattern pipeline with "
+        "--micro-batches, --micro-batch-percent and --stage-layers");
+  if (!shape.stage_layers.empty() &&
+      shape.stage_layers.size() != static_cast<size_t>(options.ranks))
+    return base::fail("--stage-layers has {} numbers, write one for each of the {} ranks",
+                      shape.stage_layers.size(), options.ranks);
+  return {};
+}
+
 Expected<SynthSummary> make_run(SynthOptions const& options, std::string const& folder) {
   STEPSCOPE_CHECK(options.pattern != nullptr && options.ranks >= 1 && options.ranks <= kMaxRanks);
   STEPSCOPE_CHECK(options.steps >= 0 && options.steps <= kMaxSteps);
@@ -232,6 +249,7 @@ Expected<SynthSummary> make_run(SynthOptions const& options, std::string const& 
                   (options.events_per_rank >= 1 && options.events_per_rank <= kMaxEventsPerRank));
 
   if (auto const possible = check_fault(options); !possible) return base::fail_with(possible);
+  if (auto const possible = check_shape(options); !possible) return base::fail_with(possible);
   if (auto const allowed = allow_files(options.ranks); !allowed) return base::fail_with(allowed);
 
   Simulation simulation(options, job_of(options, true), folder);

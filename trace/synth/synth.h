@@ -13,6 +13,7 @@
 #include "trace/base/expected.h"
 #include "trace/synth/jobs/patterns.h"
 #include "trace/synth/process/fault_kinds.h"
+#include "trace/synth/process/job.h"
 
 namespace stepscope::synth {
 
@@ -32,6 +33,7 @@ struct SynthOptions {
   int64_t steps = 0;  ///< 1 … kMaxSteps: exactly so many, whatever their events
   uint64_t seed = 1;
   std::optional<Fault> fault;  ///< none: the cycle of faults
+  PipelineShape shape = {};    ///< of the pattern `pipeline`
   std::function<void(double)>
       progress;  ///< called now and then with the share that is done; may be empty
 };
@@ -44,8 +46,13 @@ struct SynthSummary {
 /// Errors: jobs of the pattern, or of so few ranks, cannot have the fault.
 base::Expected<void> check_fault(SynthOptions const& options);
 
+/// Errors: jobs of the pattern have no micro-batches and stages, or stages are not as many as
+/// ranks.
+base::Expected<void> check_shape(SynthOptions const& options);
+
 /// Writes rank-0.stepscope, … and truth.json into `folder`, which must exist and hold none of them.
-/// Errors: it cannot be written, the disk is full, those of check_fault(); nothing is left of the
+/// Errors: it cannot be written, the disk is full, those of check_fault() and
+/// check_shape(); nothing is left of the
 /// run then.
 base::Expected<SynthSummary> make_run(SynthOptions const& options, std::string const& folder);
 

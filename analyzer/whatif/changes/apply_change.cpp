@@ -19,6 +19,10 @@ AppliedChange apply_change(WhatIfChange const& change, ReplayContext const& cont
       return merge_transfers(change, context, weights);
     case ChangeKind::kRanks:
       return change_ranks(change, context, weights);
+    case ChangeKind::kMicroBatches:
+      return change_micro_batches(change, context, weights);
+    case ChangeKind::kStages:
+      return balance_stages(change, context, weights);
     case ChangeKind::kOverlap:
       return overlap_transfers(change, context, weights);
     case ChangeKind::kStraggler:

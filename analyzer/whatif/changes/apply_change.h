@@ -12,11 +12,16 @@
 
 namespace stepscope::analyzer {
 
+struct WorkRatios;
+
 struct ReplayContext {
   ReplayGraph const& graph;
   ReplayTimes const& recorded;                      ///< replay of the recorded weights
   std::vector<CollectiveStats> const& collectives;  ///< of the graph
   std::vector<LinkFit> const& links;
+  std::vector<PipelineStats> const& pipelines;
+  std::vector<OpStats> const& ops;
+  WorkRatios const* probe = nullptr;  ///< of a second run with other work; null: there is none
 };
 
 struct AppliedChange {
@@ -26,6 +31,8 @@ struct AppliedChange {
   /// Where the recording does not tell how much: weights of the least and of the most that it could
   /// be. None where it does.
   std::vector<ReplayWeights> bounds;
+  /// What a step takes more besides what the weights tell: work that the graph does not hold.
+  double added_ns = 0;
 };
 AppliedChange apply_change(WhatIfChange const& change, ReplayContext const& context,
                            ReplayWeights& weights);

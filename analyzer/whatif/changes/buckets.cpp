@@ -1,4 +1,4 @@
-// Changes of how gradients are exchanged: larger buckets, other numbers of ranks.
+// Gradients that are exchanged in larger buckets.
 #include <algorithm>
 #include <map>
 
@@ -73,21 +73,6 @@ int64_t fitted_ns(LinkFit const& fit, uint64_t bytes) {
   return HowMuch{ns, {}}.of(1);
 }
 
-/// What a collective of n ranks moves a rank, in terms of its bytes: of a ring.
-double ring_share(model::CollectiveOp op, uint32_t ranks) {
-  double const part = static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-  switch (op) {
-    case model::CollectiveOp::kAllReduce:
-      return 2 * part;
-    case model::CollectiveOp::kAllGather:
-    case model::CollectiveOp::kReduceScatter:
-    case model::CollectiveOp::kAllToAll:
-      return part;
-    default:
-      return ranks > 1 ? 1 : 0;
-  }
-}
-
 }  // namespace
 
 AppliedChange merge_transfers(WhatIfChange const& change, ReplayContext const& context,
@@ -125,39 +110,6 @@ AppliedChange merge_transfers(WhatIfChange const& change, ReplayContext const& c
   if (applied.changed == 0)
     applied.refusal = largest == 0 ? "no step reduces gradients over ranks"
                                    : "no two messages in a row fit in one of this size";
-  return applied;
-}
-
-AppliedChange change_ranks(WhatIfChange const& change, ReplayContext const& context,
-                           ReplayWeights& weights) {
-  AppliedChange applied;
-  std::vector<ReplayTransfer> const transfers = transfers_of(context);
-  uint32_t most = 0;
-  for (ReplayTransfer const& transfer : transfers) most = std::max(most, transfer.participants);
-  if (most < 2) {
-    applied.refusal = "the run has no collective of several ranks";
-    return applied;
-  }
-
-  size_t without_fit = 0;
-  for (ReplayTransfer const& transfer : transfers) {
-    // Groups within the job keep their size.
-    if (transfer.participants != most) continue;
-    int64_t& own = weights.own[transfer.node];
-    std::optional<int64_t> const fitted = latency_of(context, transfer);
-    int64_t const latency = change.ranks == 1 ? 0 : std::min(fitted.value_or(0), own);
-    double const factor = ring_share(transfer.op, change.ranks) / ring_share(transfer.op, most);
-    own = latency + HowMuch{factor, {}}.of(own - latency);
-    without_fit += fitted ? 0 : 1;
-    ++applied.changed;
-  }
-
-  if (without_fit > 0)
-    applied.cautions.push_back(
-        fmt::format("{} of {} transfers have one size only: all of their time counts as bandwidth",
-                    without_fit, applied.changed));
-  applied.cautions.emplace_back(
-      "links as fast as now, and each rank with the work that it has now");
   return applied;
 }
 

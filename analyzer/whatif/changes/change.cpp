@@ -269,14 +269,53 @@ Expected<WhatIfChange> parse_bucket(WrittenChange const& written) {
   return fail("{} is no size, write for example bucket=25MiB", echoed(written.value));
 }
 
+/// "16", "16:same-batch": a number, and whether the word follows it. None: anything else.
+struct NumberAndWord {
+  uint32_t number = 0;
+  bool has_word = false;
+};
+std::optional<NumberAndWord> number_and_word(std::string_view value, std::string_view word,
+                                             uint32_t most) {
+  NumberAndWord result;
+  size_t const colon = value.find(':');
+  result.has_word = colon != std::string_view::npos;
+  if (result.has_word && value.substr(colon + 1) != word) return std::nullopt;
+
+  std::string_view const digits = value.substr(0, colon);
+  auto const* const last = digits.data() + digits.size();
+  auto const [end, error] = std::from_chars(digits.data(), last, result.number);
+  bool const is_number = error == std::errc() && end == last && !digits.empty();
+  if (!is_number || result.number == 0 || result.number > most) return std::nullopt;
+  return result;
+}
+
 Expected<WhatIfChange> parse_ranks(WrittenChange const& written) {
   constexpr uint32_t kMostRanks = 1U << 20U;
-  uint32_t ranks = 0;
-  auto const* const last = written.value.data() + written.value.size();
-  auto const [end, error] = std::from_chars(written.value.data(), last, ranks);
-  if (error != std::errc() || end != last || ranks == 0 || ranks > kMostRanks)
-    return fail("{} is no number of ranks, write for example ranks=16", echoed(written.value));
-  return WhatIfChange{.kind = ChangeKind::kRanks, .ranks = ranks};
+  auto const ranks = number_and_word(written.value, "same-batch", kMostRanks);
+  if (!ranks)
+    return fail("{} is no number of ranks, write for example ranks=16, or ranks=16:same-batch",
+                echoed(written.value));
+  return WhatIfChange{
+      .kind = ChangeKind::kRanks, .ranks = ranks->number, .keeps_batch = ranks->has_word};
+}
+
+Expected<WhatIfChange> parse_micro_batches(WrittenChange const& written) {
+  constexpr uint32_t kMostMicroBatches = 1U << 12U;
+  auto const batches = number_and_word(written.value, "same-size", kMostMicroBatches);
+
+  if (!batches)
+    return fail(
+        "{} is no number of micro-batches from 1 to {}, write for example micro-batches=16, or "
+        "micro-batches=16:same-size",
+        echoed(written.value), kMostMicroBatches);
+  return WhatIfChange{.kind = ChangeKind::kMicroBatches,
+                      .micro_batches = batches->number,
+                      .keeps_batch = !batches->has_word};
+}
+
+Expected<WhatIfChange> parse_stages(WrittenChange const& written) {
+  if (written.value != "balanced") return fail("stages are only made equal, write stages=balanced");
+  return WhatIfChange{.kind = ChangeKind::kStages};
 }
 
 Expected<WhatIfChange> parse_imbalance(WrittenChange const& written) {
@@ -302,17 +341,19 @@ struct ChangeForm {
   Expected<WhatIfChange> (*parse)(WrittenChange const& written) = nullptr;
   std::string_view alias = {};
 
-  [[nodiscard]] bool takes_selector() const { return form.find(':') != std::string_view::npos; }
+  [[nodiscard]] bool takes_selector() const { return form.find(':') < form.find('='); }
   [[nodiscard]] bool takes_value() const { return form.find('=') != std::string_view::npos; }
 };
 
-constexpr std::array<ChangeForm, 15> kChangeForms = {{
+constexpr std::array<ChangeForm, 17> kChangeForms = {{
     {"kernel", "kernel:REGEX=HOW", "kernel:gemm=/1.5", parse_kernel},
     {"class", "class:compute|communication|copy=HOW", "class:compute=/2", parse_class},
     {"comm", "comm:bandwidth|latency=HOW", "comm:bandwidth=*2", parse_comm},
     {"collective", "collective:OP=HOW", "collective:all_reduce=/2", parse_collective},
     {"bucket", "bucket=SIZE", "bucket=25MiB", parse_bucket},
-    {"ranks", "ranks=N", "ranks=16", parse_ranks},
+    {"ranks", "ranks=N[:same-batch]", "ranks=16", parse_ranks},
+    {"micro-batches", "micro-batches=N[:same-size]", "micro-batches=16", parse_micro_batches},
+    {"stages", "stages=balanced", "stages=balanced", parse_stages},
     {"overlap", "overlap", "overlap",
      [](WrittenChange const&) -> Expected<WhatIfChange> {
        return WhatIfChange{.kind = ChangeKind::kOverlap};
@@ -327,11 +368,6 @@ constexpr std::array<ChangeForm, 15> kChangeForms = {{
     {"launch", "launch=HOW", "launch=0", parse_plain<ChangeKind::kLaunch>},
 }};
 
-/// What people ask for and no replay answers yet.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kNotPredicted = {
-    {{"micro-batches", "another number of micro-batches"},
-     {"stages", "another split into pipeline stages"}}};
-
 std::string known_changes() {
   std::string known;
   for (ChangeForm const& row : kChangeForms) {
@@ -343,13 +379,6 @@ std::string known_changes() {
 
 /// The error names the mistake, not the change.
 Expected<WhatIfChange> parse_written(WrittenChange const& written) {
-  for (auto const& [word, meaning] : kNotPredicted)
-    if (word == written.word)
-      return fail(
-          "Stepscope does not predict {} yet, record a run with it and compare both "
-          "(stepscope compare)",
-          meaning);
-
   for (ChangeForm const& row : kChangeForms) {
     if (written.word != row.word && (row.alias.empty() || written.word != row.alias)) continue;
     if (written.has_selector != row.takes_selector() || written.has_value != row.takes_value())

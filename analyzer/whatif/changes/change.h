@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "analyzer/scaling/collective_law.h"
 #include "trace/base/expected.h"
 
 namespace stepscope::analyzer {
@@ -18,16 +19,18 @@ enum class ChangeKind : uint8_t {
   kLatency,     ///< comm:latency=HOW     what they take whatever their size
   kCollective,  ///< collective:OP=HOW    transfers of one operation: all_reduce, send, …
   kBucket,      ///< bucket=25MiB         all-reduces in a row merge up to this size
-  kRanks,       ///< ranks=16             all ranks together are so many, each with the same work
-  kOverlap,     ///< overlap              all-reduces begin as soon as their gradients are there
-  kStraggler,   ///< straggler=RANK|median  kernels of a rank, or of all, as long as on the others
-  kImbalance,   ///< imbalance=mean       in each step every device computes for as long
-  kHostRange,   ///< host:NAME=HOW        the host's own time in ranges of that name
-  kInput,       ///< input=HOW            the host's waiting for training data
-  kSync,        ///< sync=off             no call waits for the device but each step's last
-  kCopies,      ///< copies=HOW           copies, and calls that wait for them
-  kAllocation,  ///< alloc=HOW            calls that allocate or free device memory
-  kLaunch       ///< launch=HOW           the host's time from launch to launch (CUDA graphs: 0)
+  kRanks,       ///< ranks=16[:same-batch]  so many ranks, each with the same work, or all together
+  kMicroBatches,  ///< micro-batches=16[:same-size]  so many of a step's batch, or of the same size
+  kStages,        ///< stages=balanced    stages of a pipeline compute for as long
+  kOverlap,       ///< overlap              all-reduces begin as soon as their gradients are there
+  kStraggler,     ///< straggler=RANK|median  kernels of a rank, or of all, as long as on the others
+  kImbalance,     ///< imbalance=mean       in each step every device computes for as long
+  kHostRange,     ///< host:NAME=HOW        the host's own time in ranges of that name
+  kInput,         ///< input=HOW            the host's waiting for training data
+  kSync,          ///< sync=off             no call waits for the device but each step's last
+  kCopies,        ///< copies=HOW           copies, and calls that wait for them
+  kAllocation,    ///< alloc=HOW            calls that allocate or free device memory
+  kLaunch         ///< launch=HOW           the host's time from launch to launch (CUDA graphs: 0)
 };
 
 /// How a duration changes: by a factor, or to an amount.
@@ -48,7 +51,10 @@ struct WhatIfChange {
                                 ///< none = median
   uint64_t bytes = 0;           ///< of kBucket
   uint32_t ranks = 0;           ///< of kRanks
-  std::string text;             ///< as it was written
+  uint32_t micro_batches = 0;   ///< of kMicroBatches
+  bool keeps_batch = false;     ///< of both: a step does the work that it does now
+  std::optional<CollectiveLaw> law;  ///< of kRanks, where measurements tell; never written
+  std::string text;                  ///< as it was written
 };
 
 /// HOW is "/1.5", "*2", "0", "off", "5us", "2ms", "300ns". Factors are at most 1e6, and amounts at

@@ -14,9 +14,15 @@ AppliedChange change_transfers(WhatIfChange const& change, ReplayContext const& 
 /// All-reduces in a row become one of their bytes.
 AppliedChange merge_transfers(WhatIfChange const& change, ReplayContext const& context,
                               ReplayWeights& weights);
-/// The collectives of all ranks over another number of them.
+/// The collectives of all ranks over another number of them; with `keeps_batch` also their work.
 AppliedChange change_ranks(WhatIfChange const& change, ReplayContext const& context,
                            ReplayWeights& weights);
+/// Pipelines hand on another number of micro-batches a step.
+AppliedChange change_micro_batches(WhatIfChange const& change, ReplayContext const& context,
+                                   ReplayWeights& weights);
+/// All stages of a pipeline compute for as long.
+AppliedChange balance_stages(WhatIfChange const& change, ReplayContext const& context,
+                             ReplayWeights& weights);
 /// All-reduces begin as soon as their gradients are there.
 AppliedChange overlap_transfers(WhatIfChange const& change, ReplayContext const& context,
                                 ReplayWeights& weights);

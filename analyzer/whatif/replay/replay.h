@@ -11,6 +11,12 @@
 
 namespace stepscope::analyzer {
 
+/// Above this share the replay of the unchanged run misses its step by so much that answers are to
+/// be read with caution.
+inline constexpr double kReplayCaution = 0.02;
+/// Above this there are no answers.
+inline constexpr double kReplayRefusal = 0.05;
+
 struct ReplayTimes {
   std::vector<int64_t> over;        ///< by node: when it is over
   std::vector<int64_t> step_end;    ///< by step: when the last of its ops is over

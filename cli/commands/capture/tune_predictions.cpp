@@ -65,7 +65,7 @@ class Questions {
 
  private:
   std::map<ChangeTexts, size_t> places_;
-  analyzer::WhatIfQuestion question_{{}, false};
+  analyzer::WhatIfQuestion question_{{}, false, {}};
 };
 
 /// An estimate is at most its bound; a bound alone stands for what the move saves at best.

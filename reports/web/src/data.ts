@@ -107,6 +107,7 @@ export interface Scaling {
   points: ScalingPoint[];
   losses: ScalingLoss[];
   fits: ScalingFit[];
+  replayed: Omit<ScalingFit, "best"> | null; // what the replay of one run predicts
 }
 
 // A page is of a run or of a scaling series.

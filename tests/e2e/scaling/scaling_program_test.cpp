@@ -1,5 +1,6 @@
 // `stepscope report` of several runs as a user runs it: what is a series, its page and summary, and
 // clear refusals.
+#include <cmath>
 #include <fstream>
 #include <iterator>
 
@@ -51,6 +52,60 @@ TEST_F(Scaling, AFolderOfRunsIsASeries) {
   std::string const page = read("page.html");
   EXPECT_NE(page.find("<section id=\"factors\""), std::string::npos);
   EXPECT_NE(read("series.md").find("## Scaling"), std::string::npos);
+}
+
+/// Data-parallel runs on 2, 4, 8 and 16 ranks: a replay of the largest one knows the others.
+TEST_F(Scaling, AReplayPredictsTheMeasuredSteps) {
+  for (int const ranks : {8, 16}) make("series/" + std::to_string(ranks), ranks, 1);
+  Outcome const outcome = stepscope("report series -o page.html --json series.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("A replay of the run on 16 devices"), std::string::npos)
+      << outcome.output;
+
+  auto const curve = nlohmann::json::parse(read("series.json"))["replayed"];
+  EXPECT_TRUE(curve["refused"].is_null());
+  EXPECT_EQ(curve["base_devices"], 16);
+  EXPECT_LT(std::abs(double(curve["base_error"])), 0.001);
+  EXPECT_TRUE(curve["collectives_measured"]);
+
+  int measured = 0;
+  for (auto const& point : curve["points"]) {
+    if (point["devices"] == 1 || point["error"].is_null()) continue;
+    EXPECT_LT(std::abs(double(point["error"])), 0.01) << point["devices"];
+    ++measured;
+  }
+  EXPECT_EQ(measured, 3);
+  EXPECT_NE(read("page.html").find("replayed-table"), std::string::npos);
+}
+
+TEST_F(Scaling, AReplayPredictsMoreRanksThanItHas) {
+  make("more/4", 4, 1);
+  make("more/2", 2, 1);
+  EXPECT_EQ(stepscope("report more --json more.json").code, 0);
+
+  make("later", 16, 1);
+  auto const later = nlohmann::json::parse(
+      stepscope("whatif later --only-changes --change class:compute=*1 --json 2> /dev/null")
+          .output);
+  auto const curve = nlohmann::json::parse(read("more.json"))["replayed"];
+  for (auto const& point : curve["points"])
+    if (point["devices"] == 16)
+      EXPECT_NEAR(double(point["step_ns"]["value"]) / double(later["baseline"]["step_ns"]), 1,
+                  0.01);
+}
+
+TEST_F(Scaling, NoReplayLeavesTheCurveOut) {
+  EXPECT_EQ(stepscope("report series --no-replay --json series.json").code, 0);
+  EXPECT_TRUE(nlohmann::json::parse(read("series.json"))["replayed"].is_null());
+}
+
+TEST_F(Scaling, StagesAreNoRanksThatCouldBeMore) {
+  make("stages/2", 2, 1, "--steps 6 --pattern pipeline");
+  make("stages/4", 4, 1, "--steps 6 --pattern pipeline");
+  Outcome const outcome = stepscope("report stages --scaling weak --json series.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(nlohmann::json::parse(read("series.json"))["replayed"]["refused"], "pipeline");
+  EXPECT_NE(outcome.output.find("stages of a pipeline"), std::string::npos) << outcome.output;
 }
 
 TEST_F(Scaling, RunsOfDifferentNumbersOfDevicesAreASeriesAndThoseOfOneAreRepeats) {

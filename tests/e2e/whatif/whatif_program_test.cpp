@@ -54,7 +54,7 @@ TEST_F(WhatIf, EachChangeIsAQuestionUnlessTheyAreTogether) {
 TEST_F(WhatIf, AChangeThatIsNoneIsRefusedBeforeTheRunIsRead) {
   expect_in_output("nowhere --change inputs=0", 2, "inputs");
   expect_in_output("slow --change input=0 --change kernel:", 2, "--change kernel:");
-  expect_in_output("slow --change micro-batches=16", 2, "does not predict");
+  expect_in_output("slow --change micro-batches=none", 2, "write for example micro-batches=16");
 }
 
 /// What a change does may be more than what its finding promises. The first fix is that of the
@@ -80,6 +80,8 @@ TEST_F(WhatIf, RefusesWrongUse) {
   expect_in_output("nowhere", 2, "nowhere");
   expect_in_output("slow --together", 2, "--change");
   expect_in_output("slow --only-changes", 2, "--change");
+  expect_in_output("slow --probe slow", 2, "--change");
+  expect_in_output("slow --probe nowhere --change ranks=4:same-batch", 2, "nowhere");
   expect_in_output("slow --json --markdown", 2, "--json");
   expect_in_output("slow --steps 400:500", 2, "not in the run");
 }

@@ -193,5 +193,70 @@ TEST(Scaling, HostileNamesAreMadeHarmless) {
   EXPECT_THAT(page, HasSubstr("&lt;img"));
 }
 
+/// The series above with a curve, as a replay of its largest run predicts one.
+ScalingSeries series_with_curve() {
+  ScalingSeries series = made_series();
+  analyzer::ReplayedCurve& curve = series.replayed.emplace();
+  curve.base_devices = 8;
+  curve.base_run = "on <8>";
+  curve.base_error = -0.004;
+  curve.law = analyzer::CollectiveLaw::kRing;
+  curve.is_law_measured = true;
+
+  for (uint64_t const devices : {2U, 8U, 16U, 64U}) {
+    double const ns = series.points.back().step_ns.value;
+    analyzer::ReplayedPoint point{devices, {ns, 0.9 * ns, 1.1 * ns}, {}};
+    if (devices == 2) point.error = 0.0123;
+    curve.points.push_back(point);
+  }
+  return series;
+}
+
+TEST(ScalingCurveReport, SaysWhichRunWasReplayedAndHowFarItIsOff) {
+  ScalingSeries const series = series_with_curve();
+  std::string const text = scaling_text(series);
+  EXPECT_THAT(text, HasSubstr("A replay of the run on 8 devices predicts the step"));
+  EXPECT_THAT(text, HasSubstr("misses the measured steps by at most 1.2 %"));
+  EXPECT_THAT(text, HasSubstr("grow as those of a ring"));
+  EXPECT_THAT(text, HasSubstr("+1.23 %"));
+  EXPECT_THAT(scaling_markdown(series), HasSubstr("| replayed step |"));
+
+  std::string const page = scaling_html(series, {});
+  EXPECT_THAT(page, HasSubstr("replayed-table"));
+  EXPECT_THAT(page, HasSubstr("+1.23 %"));
+  EXPECT_THAT(page, Not(HasSubstr("on <8>")));
+}
+
+TEST(ScalingCurveReport, HoldsEachNumberAsJson) {
+  ScalingSeries const series = series_with_curve();
+  json const curve = json::parse(scaling_json(series))["replayed"];
+  EXPECT_TRUE(curve["refused"].is_null());
+  EXPECT_EQ(curve["base_devices"], 8);
+  EXPECT_EQ(curve["collectives"], "ring");
+
+  EXPECT_EQ(curve["points"].size(), 4U);
+  EXPECT_EQ(curve["points"][0]["measured_step_ns"], series.points[1].step_ns.value);
+  EXPECT_TRUE(curve["points"][2]["measured_step_ns"].is_null());
+  EXPECT_NEAR(curve["points"][1]["efficiency"]["value"].get<double>(),
+              series.points.back().efficiency.value, 1e-9);
+  EXPECT_LT(curve["points"][2]["throughput"]["low"], curve["points"][2]["throughput"]["high"]);
+}
+
+TEST(ScalingCurveReport, SaysWhyThereIsNoCurve) {
+  ScalingSeries series = made_series();
+  EXPECT_TRUE(json::parse(scaling_json(series))["replayed"].is_null());
+
+  for (auto const refusal :
+       {analyzer::CurveRefusal::kNoCollectives, analyzer::CurveRefusal::kPipeline,
+        analyzer::CurveRefusal::kGroups, analyzer::CurveRefusal::kNoReplay,
+        analyzer::CurveRefusal::kFidelity, analyzer::CurveRefusal::kKernels}) {
+    series.replayed.emplace().refusal = refusal;
+    EXPECT_THAT(scaling_text(series), HasSubstr("No replay predicts other numbers: "));
+    EXPECT_THAT(scaling_html(series, {}), Not(HasSubstr("replayed-table")));
+    EXPECT_EQ(json::parse(scaling_json(series))["replayed"]["refused"],
+              analyzer::to_string(refusal));
+  }
+}
+
 }  // namespace
 }  // namespace stepscope::reports

@@ -9,10 +9,11 @@
 namespace stepscope::synth {
 namespace {
 
-constexpr uint32_t kMicroBatches = 8;
-constexpr uint32_t kLayersPerStage = 4;
+constexpr int32_t kLayersPerStage = 4;
 constexpr int32_t kPermille =
     300;  // a micro-batch is smaller than the batch that the kernels' durations are of
+/// Part of a kernel's time that does not depend on the size of its micro-batch.
+constexpr int32_t kFixedPercent = 10;
 constexpr uint64_t kBoundaryBytes = 32U
                                     << 20;  // activations, or their gradients, between two stages
 constexpr uint64_t kStageActivationBytes = 192U << 20;  // of one micro-batch in one stage
@@ -22,20 +23,25 @@ constexpr uint64_t kStageParameterBytes = 600U << 20;
 class Stage {
  public:
   Stage(Job const& job, int32_t stage, model::StringTable& strings)
-      : job_(job), stage_(stage), stages_(job.ranks), program_(job, kFastLink, strings) {}
+      : job_(job),
+        stage_(stage),
+        stages_(job.ranks),
+        micro_batches_(static_cast<uint32_t>(job.shape.micro_batches)),
+        program_(job, kFastLink, strings) {}
 
   Program build() && {
-    auto const warm_up = std::min(static_cast<uint32_t>(stages_ - stage_ - 1), kMicroBatches);
+    auto const warm_up = std::min(static_cast<uint32_t>(stages_ - stage_ - 1), micro_batches_);
     program_.begin_step(stage_ == 0);
 
     for (uint32_t batch = 0; batch < warm_up; ++batch) forward(batch);
-    for (uint32_t batch = warm_up; batch < kMicroBatches; ++batch) {
+    for (uint32_t batch = warm_up; batch < micro_batches_; ++batch) {
       forward(batch);
       backward(batch - warm_up);
     }
-    for (uint32_t batch = kMicroBatches - warm_up; batch < kMicroBatches; ++batch) backward(batch);
+    for (uint32_t batch = micro_batches_ - warm_up; batch < micro_batches_; ++batch)
+      backward(batch);
 
-    program_.end_step(static_cast<uint32_t>(stages_ - 1) * 2 * kMicroBatches);
+    program_.end_step(static_cast<uint32_t>(stages_ - 1) * 2 * micro_batches_);
     return std::move(program_).finish(kStageParameterBytes);
   }
 
@@ -47,10 +53,10 @@ class Stage {
     activations_.push_back(
         program_.allocate(kStageActivationBytes, model::MemoryPurpose::kActivations));
 
-    for (uint32_t layer = 0; layer < kLayersPerStage; ++layer) {
+    for (int32_t layer = 0; layer < layers_of(stage_); ++layer) {
       program_.begin_layer(layer_name(layer));
-      program_.kernels(attention_forward(), kPermille);
-      program_.kernels(mlp_forward(), kPermille);
+      program_.kernels(attention_forward(), permille());
+      program_.kernels(mlp_forward(), permille());
       program_.end_layer();
     }
 
@@ -62,10 +68,10 @@ class Stage {
     program_.begin_phase("backward");
 
     if (stage_ + 1 < stages_) receive(stage_, batch, true);
-    for (uint32_t layer = kLayersPerStage; layer-- > 0;) {
+    for (int32_t layer = layers_of(stage_); layer-- > 0;) {
       program_.begin_layer(layer_name(layer) + " backward");
-      program_.kernels(mlp_backward(), kPermille);
-      program_.kernels(attention_backward(), kPermille);
+      program_.kernels(mlp_backward(), permille());
+      program_.kernels(attention_backward(), permille());
       program_.end_layer();
     }
 
@@ -92,7 +98,7 @@ class Stage {
     CollectiveSpec spec;
     spec.stream = program_.comm_stream(stream);
     spec.kind = op;
-    spec.bytes = kBoundaryBytes;
+    spec.bytes = kBoundaryBytes * static_cast<uint64_t>(job_.shape.size_percent) / 100;
     spec.communicator =
         kWorldCommunicator + 1 + 2 * static_cast<uint64_t>(boundary) + (gradients ? 1 : 0);
 
@@ -106,15 +112,25 @@ class Stage {
     spec.is_slow_part = boundary == (stages_ - 1) / 2;
     return spec;
   }
-  static uint32_t join(int32_t boundary, uint32_t batch, bool gradients) {
-    return (static_cast<uint32_t>(boundary) * 2 + (gradients ? 1 : 0)) * kMicroBatches + batch;
+  [[nodiscard]] uint32_t join(int32_t boundary, uint32_t batch, bool gradients) const {
+    return (static_cast<uint32_t>(boundary) * 2 + (gradients ? 1 : 0)) * micro_batches_ + batch;
   }
-  [[nodiscard]] std::string layer_name(uint32_t layer) const {
-    return fmt::format("layers.{}", static_cast<uint32_t>(stage_) * kLayersPerStage + layer);
+  [[nodiscard]] int32_t layers_of(int32_t stage) const {
+    auto const& layers = job_.shape.stage_layers;
+    return layers.empty() ? kLayersPerStage : layers[static_cast<size_t>(stage)];
+  }
+  [[nodiscard]] std::string layer_name(int32_t layer) const {
+    for (int32_t before = 0; before < stage_; ++before) layer += layers_of(before);
+    return fmt::format("layers.{}", layer);
+  }
+  [[nodiscard]] int32_t permille() const {
+    int32_t const percent = kFixedPercent + (100 - kFixedPercent) * job_.shape.size_percent / 100;
+    return kPermille * percent / 100;
   }
 
   Job const& job_;
   int32_t stage_, stages_;
+  uint32_t micro_batches_;
   ProgramBuilder program_;
   std::vector<uint32_t> activations_;
 };
@@ -125,7 +141,8 @@ Schedule pipeline(Job const& job, model::StringTable& strings) {
   Schedule schedule;
   for (int32_t stage = 0; stage < job.ranks; ++stage)
     schedule.programs.push_back(Stage(job, stage, strings).build());
-  schedule.joins = static_cast<uint32_t>(job.ranks - 1) * 2 * kMicroBatches + 1;
+  auto const micro_batches = static_cast<uint32_t>(job.shape.micro_batches);
+  schedule.joins = static_cast<uint32_t>(job.ranks - 1) * 2 * micro_batches + 1;
   return schedule;
 }
 

@@ -3,16 +3,25 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "trace/synth/process/fault_kinds.h"
 
 namespace stepscope::synth {
+
+/// How a pipeline cuts its batch and its model.
+struct PipelineShape {
+  int32_t micro_batches = 8;          ///< of a step
+  int32_t size_percent = 100;         ///< of a micro-batch, of an eighth of the usual batch
+  std::vector<int32_t> stage_layers;  ///< by stage; empty: as many on each
+};
 
 struct Job {
   int32_t ranks = 1;
   uint64_t seed = 1;
   std::optional<Fault> fault;  ///< none: a job that could be better, with the cycle of faults
                                ///< (faults.h); else a good one but for it
+  PipelineShape shape = {};
   bool happens =
       true;  ///< false: the same job without its fault, what its cost is measured against
 

@@ -467,42 +467,49 @@ export function drawStepParts(plot: HTMLElement, scaling: Scaling): void {
 }
 
 const kFitColors = ["exposed_comm", "sync", "dependency"];
+const kReplayColor = "allocation";
+
+// The area between the lower and the upper bound of a line, up to the end of the axis.
+function intervalBand(name: string, line: ScalingFit["line"], top: number, paint: string, opacity: number) {
+  return {
+    name,
+    type: "custom",
+    silent: true,
+    itemStyle: { color: paint },
+    data: [[0, 0]],
+    renderItem: (_: CustomSeriesRenderItemParams, api: CustomSeriesRenderItemAPI): CustomSeriesRenderItemReturn => {
+      const at = (row: ScalingFit["line"][number], column: 2 | 3) => api.coord([Math.log2(row[0]), Math.min(row[column] as number, top)]);
+      const outline = [...line.map((row) => at(row, 2)), ...[...line].reverse().map((row) => at(row, 3))];
+      return { type: "polygon", shape: { points: outline }, style: { fill: paint, opacity } };
+    },
+  };
+}
+
+const hasBounds = (line: ScalingFit["line"]) => line.every((row) => row[2] !== null && row[3] !== null);
 
 export function drawFits(plot: HTMLElement, scaling: Scaling): void {
-  const { points, fits } = scaling;
+  const { points, fits, replayed } = scaling;
   const best = fits.find((fit) => fit.best);
-  const hasBand = best !== undefined && best.line.every((row) => row[2] !== null && row[3] !== null);
-  const top = efficiencyEnd([...points.map((point) => point.efficiency[0]), ...fits.flatMap((fit) => fit.line.map((row) => row[1]))]);
+  const bandOfBest = best !== undefined && hasBounds(best.line) ? best.line : null;
+  const lines = [...fits.map((fit) => fit.line), ...(replayed ? [replayed.line] : [])];
+  const top = efficiencyEnd([...points.map((point) => point.efficiency[0]), ...lines.flatMap((line) => line.map((row) => row[1]))]);
   const band = tr("95 % of further runs");
   mount(plot, 340, (width) => ({
     textStyle: textStyle(),
-    legend: { ...legend(), data: [tr("measured"), ...fits.map((fit) => fit.label), ...(hasBand ? [band] : [])] },
-    grid: { left: 52, right: 20, top: width < 520 ? 132 : width < 900 ? 74 : 52, bottom: 44 },
+    legend: {
+      ...legend(),
+      data: [tr("measured"), ...(replayed ? [replayed.label] : []), ...fits.map((fit) => fit.label), ...(bandOfBest ? [band] : [])],
+    },
+    grid: { left: 52, right: 20, top: width < 520 ? 152 : width < 900 ? 92 : 52, bottom: 44 },
     tooltip: {
       ...tooltipStyle(),
       trigger: "item",
       formatter: (item: { seriesName: string; dataIndex: number }) => (item.seriesName === tr("measured") ? pointTip(scaling, item.dataIndex) : ""),
     },
-    xAxis: devicesAxis(fits.flatMap((fit) => [fit.line[0][0], fit.line[fit.line.length - 1][0]])),
+    xAxis: devicesAxis(lines.flatMap((line) => [line[0][0], line[line.length - 1][0]])),
     yAxis: efficiencyAxis(top),
     series: [
-      ...(hasBand
-        ? [
-            {
-              name: band,
-              type: "custom",
-              silent: true,
-              itemStyle: { color: color("line") },
-              data: [[0, 0]],
-              renderItem: (_: CustomSeriesRenderItemParams, api: CustomSeriesRenderItemAPI): CustomSeriesRenderItemReturn => {
-                const at = (row: ScalingFit["line"][number], column: 2 | 3) =>
-                  api.coord([Math.log2(row[0]), Math.min(row[column] as number, top)]);
-                const outline = [...best.line.map((row) => at(row, 2)), ...[...best.line].reverse().map((row) => at(row, 3))];
-                return { type: "polygon", shape: { points: outline }, style: { fill: color("line"), opacity: 0.6 } };
-              },
-            },
-          ]
-        : []),
+      ...(bandOfBest ? [intervalBand(band, bandOfBest, top, color("line"), 0.6)] : []),
       ...fits.map((fit, i) => ({
         name: fit.label,
         type: "line",
@@ -512,6 +519,21 @@ export function drawFits(plot: HTMLElement, scaling: Scaling): void {
         itemStyle: { color: color(kFitColors[i % kFitColors.length]) },
         data: fit.line.map((row) => [Math.log2(row[0]), row[1]]),
       })),
+      ...(replayed && hasBounds(replayed.line) ? [intervalBand(replayed.label, replayed.line, top, color(kReplayColor), 0.2)] : []),
+      ...(replayed
+        ? [
+            {
+              name: replayed.label,
+              type: "line",
+              symbol: "emptyCircle",
+              symbolSize: 7,
+              z: 3,
+              lineStyle: { color: color(kReplayColor), width: 2 },
+              itemStyle: { color: color(kReplayColor) },
+              data: replayed.line.map((row) => [Math.log2(row[0]), row[1]]),
+            },
+          ]
+        : []),
       {
         ...measured(tr("measured"), points, (point) => point.efficiency[0], (value) => value),
         lineStyle: { opacity: 0 },

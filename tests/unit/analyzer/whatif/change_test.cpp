@@ -241,14 +241,44 @@ TEST(Change, RefusesAWrongFormWithTheRightOne) {
     EXPECT_THAT(change_error(text), StartsWith(text + ": not of the form " + form));
 }
 
-TEST(Change, SaysWhatIsNotPredictedYet) {
-  for (auto const& [text, meaning] : std::initializer_list<std::pair<std::string, std::string>>{
-           {"micro-batches=16", "another number of micro-batches"},
-           {"stages=balanced", "another split into pipeline stages"},
-           {"stages", "another split into pipeline stages"}})
-    EXPECT_EQ(change_error(text),
-              text + ": Stepscope does not predict " + meaning +
-                  " yet, record a run with it and compare both (stepscope compare)");
+TEST(Change, MicroBatchesKeepTheBatchOrTheirSize) {
+  auto const batch = parse_change("micro-batches=16");
+  ASSERT_TRUE(batch);
+  EXPECT_EQ(batch->kind, ChangeKind::kMicroBatches);
+  EXPECT_EQ(batch->micro_batches, 16U);
+  EXPECT_TRUE(batch->keeps_batch);
+
+  auto const size = parse_change("micro-batches=4:same-size");
+  ASSERT_TRUE(size);
+  EXPECT_EQ(size->micro_batches, 4U);
+  EXPECT_FALSE(size->keeps_batch);
+
+  for (std::string const value : {"0", "-1", "4097", "16:same-batch", "16:", ":same-size", "x", ""})
+    EXPECT_THAT(change_error("micro-batches=" + value),
+                HasSubstr("write for example micro-batches=16, or micro-batches=16:same-size"));
+}
+
+TEST(Change, RanksKeepTheirWorkOrTheBatch) {
+  auto const work = parse_change("ranks=16");
+  ASSERT_TRUE(work);
+  EXPECT_EQ(work->ranks, 16U);
+  EXPECT_FALSE(work->keeps_batch);
+
+  auto const batch = parse_change("ranks=8:same-batch");
+  ASSERT_TRUE(batch);
+  EXPECT_EQ(batch->ranks, 8U);
+  EXPECT_TRUE(batch->keeps_batch);
+
+  for (std::string const value : {"0", "8:same-size", "8:", "8:same-batch:", "eight"})
+    EXPECT_THAT(change_error("ranks=" + value), HasSubstr("write for example ranks=16"));
+}
+
+TEST(Change, StagesAreOnlyBalanced) {
+  auto const change = parse_change("stages=balanced");
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->kind, ChangeKind::kStages);
+  EXPECT_THAT(change_error("stages=8"), HasSubstr("write stages=balanced"));
+  EXPECT_THAT(change_error("stages"), HasSubstr("not of the form stages=balanced"));
 }
 
 TEST(Change, RefusesUnknownWordsWithTheKnownOnes) {
@@ -256,11 +286,12 @@ TEST(Change, RefusesUnknownWordsWithTheKnownOnes) {
               AllOf(StartsWith("kernels:gemm=/2: no change is called kernels, write one of "),
                     HasSubstr("kernel:REGEX=HOW, "), HasSubstr("class:compute|"),
                     HasSubstr("comm:bandwidth|latency=HOW, "), HasSubstr("collective:OP=HOW, "),
-                    HasSubstr("bucket=SIZE, "), HasSubstr("ranks=N, "), HasSubstr("overlap, "),
-                    HasSubstr("straggler=median|RANK, "), HasSubstr("imbalance=mean, "),
-                    HasSubstr("host:NAME=HOW, "), HasSubstr("input=HOW, "), HasSubstr("sync=off, "),
-                    HasSubstr("copies=HOW, "), HasSubstr("alloc=HOW, "),
-                    HasSubstr("launch=HOW, where HOW is *2, /2, off")));
+                    HasSubstr("bucket=SIZE, "), HasSubstr("ranks=N[:same-batch], "),
+                    HasSubstr("micro-batches=N[:same-size], "), HasSubstr("stages=balanced, "),
+                    HasSubstr("overlap, "), HasSubstr("straggler=median|RANK, "),
+                    HasSubstr("imbalance=mean, "), HasSubstr("host:NAME=HOW, "),
+                    HasSubstr("input=HOW, "), HasSubstr("sync=off, "), HasSubstr("copies=HOW, "),
+                    HasSubstr("alloc=HOW, "), HasSubstr("launch=HOW, where HOW is *2, /2, off")));
 
   EXPECT_THAT(change_error("=/2"), HasSubstr("no change is called \"\""));
   EXPECT_THAT(change_error("Kernel:gemm=/2"), HasSubstr("no change is called Kernel"));

@@ -83,7 +83,7 @@ model::Run run_of_steps(int64_t length, AddStep add_step) {
 
 /// What a run would take with all of these changes at once.
 inline WhatIfStats ask(model::Run const& run, std::vector<std::string> const& texts) {
-  WhatIfQuestion question{{{}}, false};
+  WhatIfQuestion question{{{}}, false, {}};
   for (std::string const& text : texts) {
     auto const change = parse_change(text);
     EXPECT_TRUE(change) << text;

@@ -142,5 +142,60 @@ TEST(RankChanges, AFitTellsLatencyFromBandwidth) {
   EXPECT_EQ(answer_of(run, "comm:latency=0").changed, 8U);
 }
 
+TEST(RankChanges, MoreRanksTakeTheFasterOneOfRingAndTree) {
+  // A message of two ranks takes a hop of 10 µs and its bytes once. On four, a ring has three hops
+  // and 1.5 times the bytes, a tree two hops and twice the bytes: 40 µs (tree) and 75 µs (ring).
+  model::Run const run = run_of_two_sizes();
+  EXPECT_NEAR(saved_us(run, "ranks=4"), (20 - 40) + (40 - 75), 0.01);
+  EXPECT_NEAR(saved_us(run, "ranks=1"), 20 + 40, 0.01);
+  EXPECT_NEAR(saved_us(run, "ranks=2"), 0, 0.01);
+
+  // If hops do not grow, it takes 25 and 55 µs; as a ring it takes 45 and 75 µs.
+  WhatIfAnswer const answer = answer_of(run, "ranks=4");
+  // Beside that steps vary by 2 µs.
+  EXPECT_NEAR((answer.step_ns - answer.low_ns) / 1000, (40 + 75) - (25 + 55), 3);
+  EXPECT_NEAR((answer.high_ns - answer.step_ns) / 1000, (45 + 75) - (40 + 75), 3);
+}
+
+/// The run's own measurements, as of `devices` devices whose kernels take `ratio` times as long.
+ProbeRun probe_like(model::Run const& run, uint64_t devices, double ratio) {
+  ProbeRun probe = probe_of(run, analyze(run));
+  probe.measurements.devices = devices;
+  for (RunMeasurements::Kernel& kernel : probe.measurements.kernels)
+    for (double& ns : kernel.ns) ns *= ratio;
+  return probe;
+}
+
+WhatIfAnswer ask_with_probe(model::Run const& run, std::string const& text, ProbeRun probe) {
+  WhatIfQuestion question{{{*parse_change(text)}}, false, std::move(probe)};
+  return what_if(run, analyze(run), question).answers.at(0);
+}
+
+TEST(RankChanges, ASharedBatchNeedsASecondRun) {
+  model::Run const run = two_ranks({10, 100}, {10, 100});
+  EXPECT_THAT(refusal_of(run, "ranks=4:same-batch"), HasSubstr("--probe RUN"));
+
+  WhatIfAnswer const same = ask_with_probe(run, "ranks=4:same-batch", probe_like(run, 2, 1));
+  EXPECT_TRUE(same.is_refused);
+  EXPECT_THAT(same.reason, HasSubstr("2 devices, as the run"));
+}
+
+TEST(RankChanges, KernelsOfASharedBatchTakeAPartThatStays) {
+  // Half of the batch takes 60 of 100 µs: 20 µs stay, and 80 µs go with the batch.
+  model::Run const run = two_ranks({10, 100}, {10, 100});
+  double const now = ask_with_probe(run, "ranks=2:same-batch", probe_like(run, 4, 0.6)).step_ns;
+  for (auto const& [change, kernel_us] : std::initializer_list<std::pair<char const*, double>>{
+           {"ranks=4:same-batch", 60}, {"ranks=8:same-batch", 40}}) {
+    WhatIfAnswer const answer = ask_with_probe(run, change, probe_like(run, 4, 0.6));
+    ASSERT_FALSE(answer.is_refused) << answer.reason;
+
+    // The only all-reduce has one size, so that all of its 20 µs go with the bytes.
+    double const ranks = change[6] - '0';
+    double const reduced_us = 20 * 2 * (ranks - 1) / ranks;
+    EXPECT_NEAR((now - answer.step_ns) / 1000, (100 - kernel_us) - (reduced_us - 20), 0.01)
+        << change;
+  }
+}
+
 }  // namespace
 }  // namespace stepscope::analyzer

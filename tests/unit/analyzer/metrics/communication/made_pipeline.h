@@ -21,6 +21,7 @@ struct MadePipeline {
       {};                           ///< transfer of the messages between this stage and the next
   std::vector<int32_t> ranks = {};  ///< by stage; its own number where it is not said
   bool with_shapes = false;         ///< before each message another of 8 bytes
+  bool waits = false;               ///< at the end of a step hosts wait for their devices
   uint64_t communicators = 100;     ///< the number of the first
 
   [[nodiscard]] model::Run make() const;
@@ -46,6 +47,9 @@ class PipelineMaker {
             rank(s), now_[at(s)], end, begin,
             all_reduce_of(s, options_.stages, ++reductions_[s], options_.communicators));
         made_.step(rank(s), begin, end, step);
+        if (options_.waits)
+          made_.host(rank(s), model::EventKind::kSync, begin + 1, end, "wait",
+                     model::SyncDetail{model::SyncKind::kDevice, 0, -1});
       }
 
       begin = end;
