@@ -1,0 +1,81 @@
+// A run that is asked many questions: its replay graph is built once, and each question is one
+// replay of it (docs/design/whatif.md, "Costs"). what_if() and the viewer ask the same one.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "analyzer/metrics/core/streamed_run.h"
+#include "analyzer/results/analysis.h"
+#include "analyzer/whatif/changes/change.h"
+#include "analyzer/whatif/replay/predicted_timeline.h"
+#include "analyzer/whatif/replay_part.h"
+#include "analyzer/whatif/whatif_stats.h"
+
+namespace stepscope::analyzer {
+
+/// An answer, and when everything would happen then.
+struct WhatIfPrediction {
+  WhatIfAnswer answer;
+  PredictedTimeline timeline;  ///< without tracks where the answer is refused
+};
+
+/// Immutable: several threads may ask at once. It takes about 0.3 KB for each device op.
+class ReplaySession {
+ public:
+  /// Builds the graph and replays the unchanged run. `analysis` and what the part refers to must
+  /// outlive the session.
+  ReplaySession(ReplayPart part, Analysis const& analysis);
+  ReplaySession(ReplaySession const&) = delete;
+  ReplaySession& operator=(ReplaySession const&) = delete;
+
+  [[nodiscard]] ReplayBaseline const& baseline() const { return baseline_; }
+  /// The critical path of a recorded step.
+  [[nodiscard]] PathSplit const& path() const { return path_; }
+  [[nodiscard]] ReplayPart const& part() const { return part_; }
+  [[nodiscard]] Analysis const& analysis() const { return analysis_; }
+
+  /// All of the changes at once; none: the run as recorded. Refusals are in the answer.
+  [[nodiscard]] WhatIfAnswer answer(std::span<WhatIfChange const> changes) const;
+  /// The same answer with the predicted timeline.
+  [[nodiscard]] WhatIfPrediction predict(std::span<WhatIfChange const> changes) const;
+
+ private:
+  /// What the changes make of the recorded weights.
+  struct ChangedWeights {
+    ReplayWeights weights;
+    std::vector<ReplayWeights> bounds;
+  };
+
+  /// Counts in the answer what is changed; none, with the reason in the answer: it is refused.
+  std::optional<ChangedWeights> change(std::span<WhatIfChange const> changes,
+                                       WhatIfAnswer& answer) const;
+  [[nodiscard]] std::string unpredictable(WhatIfChange const& change) const;
+  void measure();
+  void refuse(std::string reason);
+  void fill(ReplayWeights const& weights, ReplayTimes const& times, WhatIfAnswer& answer) const;
+  void widen(ReplayWeights const& weights, WhatIfAnswer& answer) const;
+
+  ReplayPart part_;
+  Analysis const& analysis_;
+  ReplayGraph graph_;  ///< refers to part_
+  ReplayTimes recorded_;
+  ReplayBaseline baseline_;
+  PathSplit path_{};
+};
+
+/// The part of the run that what_if() replays. Errors: those of reading.
+base::Expected<std::unique_ptr<ReplaySession const>> open_replay(StreamedRun const& run,
+                                                                 Analysis const& analysis);
+/// The same of a run in memory, which must outlive the session.
+std::unique_ptr<ReplaySession const> open_replay(model::Run const& run, Analysis const& analysis);
+
+/// What each finding's fix gives alone and after the others: see WhatIfStats::fixes. Told to stop,
+/// it returns what it has. n findings with fixes are up to n (n + 3) / 2 questions.
+std::vector<WhatIfFix> find_fixes(ReplaySession const& session, std::stop_token const& stop = {});
+
+}  // namespace stepscope::analyzer
