@@ -1,5 +1,5 @@
-// What of a run is replayed: all of it, or its middle steps. Everything that a replay graph is made
-// of comes from here, for runs in memory and for runs that are read from files.
+// The part of a run that is replayed: all of it, or its middle steps. Everything that a replay
+// graph is made of comes from here, for runs in memory and for runs that are read from files.
 #pragma once
 
 #include <cstdint>

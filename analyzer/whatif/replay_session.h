@@ -1,5 +1,5 @@
-// A run that is asked many questions: its replay graph is built once, and each question is one
-// replay of it (docs/design/whatif.md, "Costs"). what_if() and the viewer ask the same one.
+// A run that is asked many questions. Its replay graph is built once, and each question is one
+// replay of it. what_if() and the viewer use it.
 #pragma once
 
 #include <memory>

@@ -345,6 +345,7 @@ Expected<std::string> take_word(std::string_view& text) {
     if (end == std::string_view::npos)
       return fail("{}: the quote {} is never closed, write another one at the end", echoed(text),
                   first);
+
     word += is_quoted ? text.substr(1, end - 1) : text.substr(0, 1);
     text.remove_prefix(is_quoted ? end + 1 : 1);
   }
@@ -407,6 +408,7 @@ Expected<std::vector<WhatIfChange>> parse_changes(std::string_view text) {
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
     if (text.empty()) return changes;
+
     auto const word = take_word(text);
     if (!word) return base::fail_with(word);
     auto change = parse_change(*word);

@@ -58,7 +58,7 @@ struct WhatIfChange {
 /// change that is known and not predicted yet.
 base::Expected<WhatIfChange> parse_change(std::string_view text);
 /// Several changes, separated by blanks or lines: all of them at once. One that has a blank itself
-/// stands in double or single quotes, as in a shell. Errors: those of the first that is none.
+/// stands in double or single quotes, as in a shell. Errors: those of the first wrong one.
 base::Expected<std::vector<WhatIfChange>> parse_changes(std::string_view text);
 /// The text that parse_changes() reads as these.
 std::string written_changes(std::span<std::string const> changes);

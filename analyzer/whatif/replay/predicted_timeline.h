@@ -17,8 +17,8 @@ struct PredictedTrack {
   model::RankTrace const* rank = nullptr;  ///< that was replayed, and has the rows
   std::vector<uint32_t> rows;              ///< of rank->trace
   std::vector<int64_t> begin, end;         ///< run time, begin ≤ end
-  /// Of a thread: when the stretch was, run time. A call in which another one lies is several
-  /// stretches. Empty for streams: there it is the row's own time.
+  /// When each stretch of a thread was, run time. A call in which another one lies is several
+  /// stretches. Empty for streams: their events have the row's own time.
   std::vector<Interval> stretches;
 
   [[nodiscard]] size_t size() const { return rows.size(); }

@@ -1,5 +1,5 @@
-// Any bytes as a change of a run, or as several: parsing never crashes, each duration that an
-// accepted change gives is a possible one, and what is written again is read as the same.
+// Any bytes as a change of a run, or as several. Parsing never crashes, and each duration that an
+// accepted change gives is a possible one. Changes that are written again are read as the same.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -87,6 +87,7 @@ TEST(ReplaySession, PredictsTheRecordingOfRandomTrainings) {
     SCOPED_TRACE(seed);
     OpenedRun const opened(RandomTraining(seed).make(6));
     WhatIfPrediction const prediction = opened.session->predict({});
+
     for (PredictedTrack const& track : prediction.timeline.tracks)
       for (size_t i = 0; i < track.size(); ++i) {
         ASSERT_EQ(track.begin[i], track.recorded(i).begin);
@@ -160,6 +161,7 @@ TEST(ReplaySession, PredictedEventsOfATrackNeverOverlap) {
   runs.push_back(support::make_synthetic_run({.devices = 3, .steps = 6, .overlap = false}));
   runs.push_back(support::make_synthetic_run(
       {.devices = 3, .steps = 6, .process_per_device = true, .straggler_device = 1}));
+
   for (model::Run& run : runs) {
     OpenedRun const opened(std::move(run));
     for (std::string const text :
