@@ -122,7 +122,6 @@ WhatIfStatus what_if_so_far(PanelCache& panels) {
   OpenedReplay const* const opened = cache.replay.latest();
   if (opened != nullptr && !opened->session) status.failure = opened->error;
 
-  status.is_opening = cache.replay.is_busy();
   status.is_predicting = cache.prediction.is_busy();
   status.is_finding_fixes = cache.fixes.is_busy();
   bool const is_asked = !cache.changes.empty() && !cache.text.empty();

@@ -17,7 +17,7 @@ namespace stepscope::viewer {
 struct WhatIfStatus {
   std::string error;    ///< what is wrong with the text in the box; empty: nothing is
   std::string failure;  ///< why the run cannot be replayed; empty: it can, or is not known yet
-  bool is_opening = false, is_predicting = false, is_finding_fixes = false;
+  bool is_predicting = false, is_finding_fixes = false;
   std::shared_ptr<analyzer::ReplaySession const> session;
   analyzer::WhatIfAnswer const* answer = nullptr;  ///< to the last text that was answered
   std::vector<analyzer::WhatIfFix> const* fixes = nullptr;
