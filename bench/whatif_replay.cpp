@@ -5,6 +5,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/metrics/steps/measured_steps.h"
 #include "analyzer/metrics/steps/step_detection.h"
+#include "analyzer/whatif/replay/predicted_timeline.h"
 #include "analyzer/whatif/replay/replay.h"
 #include "bench/median.h"
 #include "trace/import/open/open_run.h"
@@ -57,9 +58,13 @@ int main(int argc, char** argv) {
   double const path_s = bench::median_s(
       kRepeats, [&] { static_cast<void>(replay_path(graph, graph.recorded, times)); });
 
+  PredictedTimeline timeline;
+  double const timeline_s = bench::median_s(
+      kRepeats, [&] { timeline = predicted_timeline(graph, graph.recorded, times, times); });
+
   std::printf("%zu device ops, %zu nodes, %zu edges\n", ops, graph.nodes.size(),
               graph.source.size());
-  std::printf("graph %.3f s, one replay %.1f ms, its critical path %.1f ms\n", build_s,
-              replay_s * 1e3, path_s * 1e3);
+  std::printf("graph %.3f s, one replay %.1f ms, its critical path %.1f ms, its timeline %.1f ms\n",
+              build_s, replay_s * 1e3, path_s * 1e3, timeline_s * 1e3);
   return 0;
 }

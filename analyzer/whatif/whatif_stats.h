@@ -45,6 +45,7 @@ struct WhatIfFix {
   WhatIfAnswer alone;
   std::optional<WhatIfAnswer> in_sequence;  ///< with the fixes before it; none where `alone` is
                                             ///< refused. gain is over the fixes before it
+  std::vector<std::string> changes;         ///< that stand for the fix, each as it is written
 };
 
 struct WhatIfStats {

@@ -1,7 +1,6 @@
 #include "reports/text/whatif.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +19,6 @@ using analyzer::WhatIfFix;
 using analyzer::WhatIfStats;
 
 constexpr size_t kLongestChange = 200;
-constexpr size_t kLongestCaution = 400;
 
 std::string trust_text(analyzer::ReplayBaseline const& baseline, Paint const& paint, int width) {
   std::string text;
@@ -61,34 +59,10 @@ std::string fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& st
   return text + refused_fixes_text(analysis, stats, width);
 }
 
-/// What an answer that is not refused says, a paragraph a line.
-std::string prediction_text(WhatIfAnswer const& answer, int width) {
-  auto const with_interval = [](std::string const& value, std::string const& interval) {
-    return interval.empty() ? value : fmt::format("{} (95 %: {})", value, interval);
-  };
-  auto const paragraph = [&](std::string const& words) {
-    return wrapped(words, width, "  ", "  ");
-  };
-
-  std::string const step = base::format_duration(std::llround(answer.step_ns));
-  std::string text =
-      paragraph(fmt::format("step {}, gain {}", with_interval(step, step_interval(answer)),
-                            with_interval(signed_gain(answer.gain), gain_interval(answer))));
-  text += paragraph("changed: " + changed_words(answer));
-
-  std::string const shares = path_shares(answer.path);
-  if (!shares.empty()) text += paragraph("critical path then: " + shares);
-  text += paragraph("bottleneck then: " + next_bottleneck(answer));
-  return text;
-}
-
 std::string answer_text(WhatIfAnswer const& answer, Paint const& paint, int width) {
   std::string text = "\n" + paint.bold(shown(answer.change, kLongestChange)) + "\n";
-  text += answer.is_refused
-              ? wrapped("no prediction: " + refusal_sentence(answer.reason), width, "  ", "  ")
-              : prediction_text(answer, width);
-  for (std::string const& caution : answer.cautions)
-    text += wrapped("caution: " + shown(caution, kLongestCaution), width, "  ", "  ");
+  for (std::string const& line : answer_lines(answer)) text += wrapped(line, width, "  ", "  ");
+  for (std::string const& line : answer_cautions(answer)) text += wrapped(line, width, "  ", "  ");
   return text;
 }
 

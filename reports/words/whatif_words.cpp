@@ -226,6 +226,31 @@ std::string changed_words(WhatIfAnswer const& answer) {
   return base::format_count(answer.changed) + " operations, calls and stretches of host time";
 }
 
+std::vector<std::string> answer_lines(WhatIfAnswer const& answer) {
+  if (answer.is_refused) return {"no prediction: " + refusal_sentence(answer.reason)};
+  auto const with_interval = [](std::string const& value, std::string const& interval) {
+    return interval.empty() ? value : fmt::format("{} (95 %: {})", value, interval);
+  };
+
+  std::vector<std::string> lines = {
+      fmt::format("step {}, gain {}",
+                  with_interval(predicted_duration(answer.step_ns), step_interval(answer)),
+                  with_interval(signed_gain(answer.gain), gain_interval(answer))),
+      "changed: " + changed_words(answer)};
+  std::string const shares = path_shares(answer.path);
+  if (!shares.empty()) lines.push_back("critical path then: " + shares);
+  lines.push_back("bottleneck then: " + next_bottleneck(answer));
+  return lines;
+}
+
+std::vector<std::string> answer_cautions(WhatIfAnswer const& answer) {
+  constexpr size_t kLongestCaution = 400;
+  std::vector<std::string> lines;
+  for (std::string const& caution : answer.cautions)
+    lines.push_back("caution: " + shown(caution, kLongestCaution));
+  return lines;
+}
+
 std::string refusal_sentence(std::string_view reason) {
   std::string text = shown(reason, kMostReason);
   if (text.empty()) return "the reason is not known.";

@@ -44,6 +44,11 @@ std::string next_bottleneck(analyzer::WhatIfAnswer const& answer);
 std::string path_shares(analyzer::PathSplit const& path);
 /// "1,234 operations, calls and stretches of host time"; "nothing in this run".
 std::string changed_words(analyzer::WhatIfAnswer const& answer);
+/// What an answer says, a line a fact: the step and the gain with their intervals, what was
+/// changed, the critical path and the bottleneck then. Why, where it is refused.
+std::vector<std::string> answer_lines(analyzer::WhatIfAnswer const& answer);
+/// What limits an answer, a line each.
+std::vector<std::string> answer_cautions(analyzer::WhatIfAnswer const& answer);
 /// The reason of a refusal as a sentence.
 std::string refusal_sentence(std::string_view reason);
 

@@ -161,6 +161,10 @@ int main(int argc, char** argv) {
   app.add_option("--time", arguments.time, "show this part, such as 1.5s:1600ms");
   app.add_option("--select", arguments.select, "select the first event whose name contains this");
   app.add_option("--panel", arguments.panel, "panel in front: " + stepscope::viewer::panel_names());
+  app.add_option("--change", arguments.changes,
+                 "a change to predict, such as input=0, as of stepscope whatif; repeat it for more "
+                 "at once")
+      ->allow_extra_args(false);
   app.add_option("--theme", arguments.theme, "dark or light")->capture_default_str();
   app.add_flag("--keep-view-beside", arguments.keeps_view_beside,
                "keep view and notes in a file next to RUN, so that they travel with it (default: "

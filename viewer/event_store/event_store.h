@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/base/expected.h"
 #include "viewer/event_store/density_column.h"
 #include "viewer/event_store/path_line.h"
 #include "viewer/event_store/rank_steps.h"
@@ -23,6 +24,10 @@
 
 namespace stepscope::import {
 struct RunSources;
+}
+
+namespace stepscope::analyzer {
+class ReplaySession;
 }
 
 namespace stepscope::viewer {
@@ -159,6 +164,10 @@ class EventStore {
                                                    std::stop_token const& stop) const = 0;
   /// Gives the line of the critical path, from its begin to its end.
   virtual void find_path(Scene const& scene, PathFeed& feed, std::stop_token const& stop) const = 0;
+  /// The replay of an analyzed run, as `stepscope whatif` opens it. The scene must outlive it.
+  /// Errors: those of reading; told to stop.
+  [[nodiscard]] virtual base::Expected<std::shared_ptr<analyzer::ReplaySession const>> open_replay(
+      Scene const& scene, std::stop_token const& stop) const = 0;
   /// The events of a track that may reach into a range. Where they have to be read: at most
   /// `most_events`.
   [[nodiscard]] virtual TrackRows rows_in(Scene const& scene, uint32_t node, TimeWindow range,

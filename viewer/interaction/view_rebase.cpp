@@ -186,6 +186,7 @@ void carry_panels(ViewState& state, Scene const& before, Scene const& after,
     panels.flash = node ? std::optional(Flash{*node, panels.flash->seconds}) : std::nullopt;
   }
   panels.seek.reset();
+  panels.what_if.nodes.clear();
 }
 
 /// Groups that were closed, and, where a run of so many ranks begins with closed ones, those that
@@ -244,6 +245,7 @@ void move_nodes(ViewState& state, std::span<uint32_t const> nodes_now) {
     closed.insert(node);
   }
   state.closed = std::move(closed);
+  state.panels.what_if.nodes.clear();
 
   if (state.drag.mode == Drag::Mode::kTrack) move(state.drag.node);
   if (state.panels.thread) move(*state.panels.thread);

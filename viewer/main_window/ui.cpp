@@ -11,6 +11,7 @@
 #include "viewer/panels/compared/compared_runs.h"
 #include "viewer/panels/critical_path.h"
 #include "viewer/panels/fixed/fixed_panels.h"
+#include "viewer/panels/what_if/predictions.h"
 #include "viewer/timeline/timeline.h"
 #include "viewer/widgets/widgets.h"
 
@@ -94,9 +95,11 @@ float main_column(PanelScope const& scope) {
   ImGui::BeginChild("timeline", ImVec2(0, std::max(room - bottom - kSplitter * scale, 1.0F)), false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
   PathLine const* const path = state.panels.path ? path_so_far(scene, scope.cache) : nullptr;
+  TimelineLook look;
+  look.ghosts = shown_ghosts(state, scope.cache);
   float const rows_height = scope.pair != nullptr
                                 ? both_timelines(*scope.pair, scope.window.requests)
-                                : timeline(scene, state, path);
+                                : timeline(scene, state, path, look);
   ImGui::EndChild();
 
   state.panels.bottom_height -= splitter(
@@ -155,6 +158,7 @@ void draw_whole_window(Scene const& scene, ViewState& state, PanelCache& cache, 
 
   update_search(scene, state, cache);
   update_same_name(scene, state, cache);
+  update_what_if(scene, state, cache, pair == nullptr);
   fade_flash(state, io.DeltaTime);
 
   begin_panel("top", ImVec2(0, kTopBar * scale), ImGuiWindowFlags_NoScrollbar);

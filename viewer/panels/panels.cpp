@@ -19,6 +19,7 @@ void launches_panel(PanelScope const& scope);
 void phases_panel(PanelScope const& scope);
 void devices_panel(PanelScope const& scope);
 void scaling_panel(PanelScope const& scope);
+void what_if_panel(PanelScope const& scope);
 
 namespace {
 
@@ -38,6 +39,7 @@ constexpr std::array kPanels = {
     Panel{"phases", "Phases & pipelines", '0', kAnalysis, phases_panel},
     Panel{"devices", "Devices", 0, kAnalysis, devices_panel},
     Panel{"scaling", "Scaling", 0, kSeries, scaling_panel},
+    Panel{"what-if", "What-if", 'i', kAnalysis, what_if_panel},
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ std::span<Panel const> all_panels();
 Panel const* find_panel(std::string_view id);
 /// Brings one of panel_names() to the front. False: no panel has this name.
 bool show_panel(ViewState& state, std::string_view name);
-/// "findings, details, comparison, statistics, … or scaling".
+/// "findings, details, comparison, statistics, … or what-if".
 std::string panel_names();
 
 }  // namespace stepscope::viewer

@@ -17,7 +17,7 @@ ShownRows make_shown_rows(Scene const& scene, ViewState const& state) {
   rows.tops.reserve(rows.tracks.size() + 1);
   rows.tops.push_back(0);
   for (ShownTrack const& track : rows.tracks)
-    rows.tops.push_back(rows.tops.back() + node_height(scene.nodes[track.node]));
+    rows.tops.push_back(rows.tops.back() + row_height(scene, state, track.node));
   return rows;
 }
 
@@ -26,6 +26,7 @@ struct KeptRows {
   uint64_t tree = 0;
   std::set<uint32_t> closed;
   TrackChoice choice;
+  std::vector<uint32_t> ghosts;
   std::shared_ptr<ShownRows const> rows;
 };
 
@@ -36,17 +37,21 @@ class RowsKeeper {
     auto const known = std::find_if(kept_.begin(), kept_.end(),
                                     [&](KeptRows const& each) { return each.tree == scene.tree; });
     if (known == kept_.end()) {
-      kept_.insert(kept_.begin(), KeptRows{scene.tree, {}, {}, nullptr});
+      kept_.insert(kept_.begin(), KeptRows{scene.tree, {}, {}, {}, nullptr});
       if (kept_.size() > kMostTrees) kept_.pop_back();
     } else {
       std::rotate(kept_.begin(), known, known + 1);
     }
 
     KeptRows& kept = kept_.front();
-    if (kept.rows && kept.closed == state.closed && kept.choice == state.tracks) return kept.rows;
+    bool const is_same = kept.closed == state.closed && kept.choice == state.tracks &&
+                         kept.ghosts == state.panels.what_if.nodes;
+    if (kept.rows && is_same) return kept.rows;
+
     kept.rows = std::make_shared<ShownRows const>(make_shown_rows(scene, state));
     kept.closed = state.closed;
     kept.choice = state.tracks;
+    kept.ghosts = state.panels.what_if.nodes;
     ++made_;
     return kept.rows;
   }
@@ -92,6 +97,15 @@ float node_height(Node const& node) {
   return static_cast<float>(std::max(node.lane_count, 1U)) * kLaneHeight + kTrackPad;
 }
 
+bool has_ghost(ViewState const& state, uint32_t node) {
+  std::vector<uint32_t> const& nodes = state.panels.what_if.nodes;
+  return std::binary_search(nodes.begin(), nodes.end(), node);
+}
+
+float row_height(Scene const& scene, ViewState const& state, uint32_t node) {
+  return node_height(scene.nodes[node]) + (has_ghost(state, node) ? kGhostHeight : 0.0F);
+}
+
 std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node) {
   std::pair<float, float> result{0, 0};
   auto const rows = shown_rows(scene, state);
@@ -110,7 +124,7 @@ float content_height(Scene const& scene, ViewState const& state) {
 float pinned_height(Scene const& scene, ViewState const& state, float rows_height) {
   float height = 0;
   for (uint32_t const node : shown_rows(scene, state)->pinned)
-    height += node_height(scene.nodes[node]);
+    height += row_height(scene, state, node);
   return std::min(height, std::floor(rows_height * kMostPinned));
 }
 

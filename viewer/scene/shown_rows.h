@@ -13,7 +13,7 @@ namespace stepscope::viewer {
 
 /// Heights at scale 1, in pixels.
 inline constexpr float kRankHeight = 24, kDeviceHeight = 30, kLaneHeight = 19, kTrackPad = 3,
-                       kCurveHeight = 40;
+                       kCurveHeight = 40, kGhostHeight = kLaneHeight;
 /// Pinned rows take at most this share of the height.
 inline constexpr float kMostPinned = 0.6F;
 
@@ -27,13 +27,17 @@ struct ShownRows {
   [[nodiscard]] float height() const { return tops.back(); }
 };
 
-/// Never null. O(groups that are closed, tracks that are hidden, pinned or in an order of their
-/// own) where they are as in this thread's last call for the scene. Else O(nodes).
+/// Never null. O(groups that are closed, tracks that are hidden, pinned, moved or with a
+/// ghost) where they are as in this thread's last call for the scene. Else O(nodes).
 std::shared_ptr<ShownRows const> shown_rows(Scene const& scene, ViewState const& state);
 /// How often this thread made rows anew, for tests.
 uint64_t shown_rows_made();
-/// Height of a node's row, in pixels at scale 1.
+/// Height of a node's row without a ghost track, in pixels at scale 1.
 float node_height(Node const& node);
+/// Whether predicted events are drawn under the node's own.
+bool has_ghost(ViewState const& state, uint32_t node);
+/// Height of a node's row with all that is drawn in it, in pixels at scale 1.
+float row_height(Scene const& scene, ViewState const& state, uint32_t node);
 
 /// Top and bottom of a node among the rows, in pixels at scale 1, before scrolling. A hidden node
 /// has those of its nearest shown parent.

@@ -116,7 +116,7 @@ struct Tab {
   std::string_view id;
   // The panels that code opens; a panel that only a person opens needs no name here.
   static Tab const kStatistics, kKernels, kCommunication, kPath, kNotes, kLaunches, kScaling,
-      kComparison;
+      kComparison, kWhatIf;
   friend constexpr bool operator==(Tab const&, Tab const&) = default;
 };
 inline constexpr Tab Tab::kStatistics{"statistics"};
@@ -127,9 +127,20 @@ inline constexpr Tab Tab::kNotes{"notes"};
 inline constexpr Tab Tab::kLaunches{"launches"};
 inline constexpr Tab Tab::kScaling{"scaling"};
 inline constexpr Tab Tab::kComparison{"comparison"};
+inline constexpr Tab Tab::kWhatIf{"what-if"};
 
 /// What a person says a series is, where the runs do not show it.
 enum class SayScaling : uint8_t { kFound, kStrong, kWeak };
+
+inline constexpr size_t kLongestChanges = 4000;  ///< bytes
+/// What the panel What-if asks, and whether the timeline shows the answer.
+struct WhatIfView {
+  std::string changes;  ///< as analyzer::parse_changes() reads them; empty: nothing is asked
+  bool ghosts = true;   ///< predicted events are drawn under the recorded ones
+  std::vector<uint32_t> nodes;  ///< indexes of Scene::nodes that have a ghost track in this frame,
+                                ///< ascending; the window writes it
+  friend bool operator==(WhatIfView const&, WhatIfView const&) = default;
+};
 
 /// What is shown around the timeline and over it.
 struct Panels {
@@ -150,6 +161,7 @@ struct Panels {
   std::optional<uint32_t> new_note;    ///< of ViewState::notes: waits for its text
   std::optional<uint32_t>
       loss;  ///< of ScalingSeries::losses: whose waterfall is shown; none: the whole
+  WhatIfView what_if;
   SayScaling scaling = SayScaling::kFound;      ///< what a series is taken for
   float side_width = 380, bottom_height = 230;  ///< in pixels at scale 1
   friend bool operator==(Panels const&, Panels const&) = default;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "analyzer/whatif/changes/change.h"
 #include "trace/base/format.h"
 #include "trace/base/parse_time.h"
 #include "viewer/interaction/navigate.h"
@@ -48,13 +49,22 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
     return base::fail("--panel {}: unknown, write {}", base::printable(arguments.panel),
                       panel_names());
 
+  for (std::string const& change : arguments.changes)
+    if (auto const parsed = analyzer::parse_change(change); !parsed)
+      return base::fail("--change {}", parsed.error().message);
+  if (!arguments.changes.empty()) {
+    state.panels.what_if.changes = analyzer::written_changes(arguments.changes);
+    if (arguments.panel.empty()) state.panels.tab = Tab::kWhatIf;
+  }
+
   bool const is_compared = !arguments.candidate.empty();
   if (is_compared && arguments.runs.empty())
     return base::fail("--vs {}: compared with which run? Write stepscope view BASE --vs NEW",
                       base::printable(arguments.candidate.front()));
   if (arguments.panel == "comparison" && !is_compared)
     return base::fail("--panel comparison: of which runs? Write stepscope view BASE --vs NEW");
-  if (is_compared && arguments.panel.empty()) state.panels.tab = Tab::kComparison;
+  if (is_compared && arguments.panel.empty() && arguments.changes.empty())
+    state.panels.tab = Tab::kComparison;
 
   if (!arguments.time.empty()) {
     auto const time = base::parse_time_range(arguments.time);

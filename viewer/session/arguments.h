@@ -20,6 +20,7 @@ struct Arguments {
   SeriesOptions series;                ///< how they are taken
   std::string screenshot;              ///< empty = open a window
   std::string size = "1600x1000", time, select, panel;
+  std::vector<std::string> changes;  ///< --change: what the panel What-if asks, together
   std::string theme = "dark";
   bool keeps_view_beside = false;  ///< view and notes travel with the run
 };

@@ -33,6 +33,12 @@ struct RowWords {
 RowWords row_words(Scene const& scene, Row const& row, float scale);
 /// The critical path: a line below the events that it goes through.
 void draw_path(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas);
+/// Predicted events and steps: as the recorded ones, translucent with an outline.
+void draw_ghosts(ImDrawList& list, ViewState const& state, GhostTracks const& ghosts,
+                 Layout const& layout, Canvas canvas);
+/// What is predicted, beside each ghost track.
+void draw_ghost_labels(ImDrawList& list, ViewState const& state, GhostTracks const& ghosts,
+                       Layout const& layout, Canvas canvas);
 /// Range, evidence, selection, arrows: what lies over the rows.
 void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state,
                    Layout const& layout, Canvas canvas);

@@ -24,4 +24,15 @@ std::optional<Hit> hit_test(Layout const& layout, float x, float y) {
   return std::nullopt;
 }
 
+GhostItem const* ghost_at(Layout const& layout, float x, float y) {
+  GhostItem const* found = nullptr;
+  for (GhostItem const& item : layout.ghosts) {
+    if (layout.rows[item.row].pinned != (y < layout.pinned_height)) continue;
+    bool const is_in_lane = y >= item.y0 - 1 && y < item.y1 + 1;
+    if (is_in_lane && x >= std::floor(item.x0) && x < std::max(item.x1, std::floor(item.x0) + 1))
+      found = &item;
+  }
+  return found;
+}
+
 }  // namespace stepscope::viewer

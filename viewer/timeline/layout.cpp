@@ -15,10 +15,6 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Names of one class that follow each other differ in lightness; the same name looks the same
-/// everywhere.
-uint8_t shade_of(uint32_t name) { return static_cast<uint8_t>(name * 2654435761U >> 30U); }
-
 /// Σ dur of the lane's elements [first, last).
 int64_t busy_time(model::Trace::Columns const& columns, Lane const& lane, uint32_t first,
                   uint32_t last) {
@@ -90,7 +86,7 @@ class RowPainter {
     for (uint32_t const node : nodes) {
       float const y0 = std::round(bottom * scale);
       if (y0 >= room) break;
-      bottom += node_height(scene_.nodes[node]);
+      bottom += row_height(scene_, state_, node);
       add_row(node, y0, std::round(bottom * scale), false, true);
     }
     result_.pinned_height = std::min(std::round(bottom * scale), room);
@@ -297,9 +293,10 @@ class RowPainter {
 
 }  // namespace
 
-Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport,
-               PathLine const* path) {
+Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport, PathLine const* path,
+               GhostTracks const* ghosts) {
   Layout layout = RowPainter(scene, state, viewport).paint();
+  if (ghosts != nullptr) add_ghosts(scene, state, *ghosts, layout);
   add_overlays(scene, state, path, layout);
   return layout;
 }

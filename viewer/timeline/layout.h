@@ -12,6 +12,7 @@
 
 #include "viewer/comparison/change_mark.h"
 #include "viewer/event_store/event_store.h"
+#include "viewer/queries/ghost_tracks.h"
 #include "viewer/queries/path_line.h"
 #include "viewer/scene/scene.h"
 #include "viewer/scene/shown_rows.h"
@@ -100,6 +101,23 @@ struct PathItem {
   [[nodiscard]] bool is_out_of_view() const { return y0 == y1; }
 };
 
+/// A predicted event under its row, or `count` of them that begin in one pixel.
+struct GhostItem {
+  float x0 = 0, x1 = 0, y0 = 0, y1 = 0;
+  uint32_t row = 0;    ///< index into Layout::rows
+  uint32_t index = 0;  ///< of the (first) event in the row's GhostTrack
+  uint32_t count = 1;
+  Paint paint = Paint::kRange;
+  uint8_t shade = 1;
+  float fill = 1;  ///< share of the mark's time that is covered, 0–1
+};
+
+/// Where a predicted step begins, over the ghost tracks of its device.
+struct GhostStepLine {
+  float x = 0, y0 = 0, y1 = 0;
+  bool pinned = false;
+};
+
 struct Layout {
   Viewport viewport;
   TimeWindow window;
@@ -113,9 +131,11 @@ struct Layout {
   std::vector<Tick> ticks;
   std::vector<Item> related;  ///< the selection and what belongs to it: outlined
   std::vector<Arrow> arrows;
-  std::vector<Item> marks;     ///< what was searched for, in folded marks: a pixel wide
-  std::vector<PathItem> path;  ///< from left to right
-  std::vector<Item> evidence;  ///< places of the finding in focus; `index` = which
+  std::vector<Item> marks;        ///< what was searched for, in folded marks: a pixel wide
+  std::vector<PathItem> path;     ///< from left to right
+  std::vector<Item> evidence;     ///< places of the finding in focus; `index` = which
+  std::vector<GhostItem> ghosts;  ///< row by row, from left to right
+  std::vector<GhostStepLine> ghost_steps;
 
   /// Where on the screen what scrolls, or what is pinned, begins.
   [[nodiscard]] float top_of(bool pinned) const { return pinned ? 0 : pinned_height; }
@@ -129,9 +149,12 @@ struct Layout {
   }
 };
 
-/// `path`: drawn over the rows if there is one.
+/// `path`: drawn over the rows if there is one. `ghosts`: drawn under the rows of
+/// WhatIfView::nodes.
 Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport,
-               PathLine const* path = nullptr);
+               PathLine const* path = nullptr, GhostTracks const* ghosts = nullptr);
+/// Where the ghost track of a row lies: top and bottom of its bars.
+std::pair<float, float> ghost_extent(Row const& row, float scale);
 
 /// What lies under a point of the area.
 struct Hit {
@@ -139,5 +162,7 @@ struct Hit {
   std::optional<uint32_t> item;  ///< index into Layout::items
 };
 std::optional<Hit> hit_test(Layout const& layout, float x, float y);
+/// The predicted event under a point; null: there is none.
+GhostItem const* ghost_at(Layout const& layout, float x, float y);
 
 }  // namespace stepscope::viewer

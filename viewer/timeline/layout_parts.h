@@ -13,6 +13,16 @@ namespace stepscope::viewer {
 /// and the evidence of the finding in focus. `layout` has its rows.
 void add_overlays(Scene const& scene, ViewState const& state, PathLine const* path, Layout& layout);
 
+/// Adds the predicted events and steps under the rows that have a ghost track.
+void add_ghosts(Scene const& scene, ViewState const& state, GhostTracks const& ghosts,
+                Layout& layout);
+
+/// Names of one class that follow each other differ in lightness; the same name looks the same
+/// everywhere.
+[[nodiscard]] inline uint8_t shade_of(uint32_t name) {
+  return static_cast<uint8_t>(name * 2654435761U >> 30U);
+}
+
 [[nodiscard]] inline float clamp_x(Layout const& layout, double x) {
   return static_cast<float>(std::clamp(x, 0.0, static_cast<double>(layout.viewport.width)));
 }

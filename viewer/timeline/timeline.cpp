@@ -8,6 +8,7 @@
 
 #include "trace/base/format.h"
 #include "viewer/comparison/change_marks.h"
+#include "viewer/queries/ghost_tracks.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/timeline/draw.h"
 #include "viewer/timeline/input.h"
@@ -71,6 +72,23 @@ void tooltip(Scene const& scene, ViewState const& state, Layout const& layout, H
   end_tooltip();
 }
 
+void ghost_tooltip(ViewState const& state, GhostTracks const& ghosts, Layout const& layout,
+                   GhostItem const& item) {
+  GhostTrack const* const track = ghosts.of_node(layout.rows[item.row].node);
+  if (track == nullptr) return;
+  std::vector<std::string> lines = {
+      fmt::format("{} predicted events", base::format_count(item.count)),
+      "predicted: " + ghosts.change};
+  if (item.count == 1) lines = describe_ghost(ghosts, *track, item.index);
+
+  begin_tooltip();
+  ImGui::PushTextWrapPos(ImGui::GetFontSize() * 36);
+  heading(lines.front());
+  for (size_t i = 1; i < lines.size(); ++i) text_coloured(lines[i], surface(state.theme).text);
+  ImGui::PopTextWrapPos();
+  end_tooltip();
+}
+
 /// The rest of a row's name and note that has no room next to it.
 void name_tooltip(Scene const& scene, ViewState const& state, Row const& row) {
   RowWords const words = row_words(scene, row, ui_scale());
@@ -127,11 +145,14 @@ void colour_legend(Scene const& scene, ViewState& state, ImVec2 at, float width,
 }
 
 /// Everything that lies in the rows' area.
-void draw_timeline(Scene const& scene, ViewState const& state, Layout const& layout,
-                   Canvas canvas) {
+void draw_timeline(Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas,
+                   GhostTracks const* ghosts) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_rows(list, scene, state, layout, canvas);
+  if (ghosts != nullptr) draw_ghosts(list, state, *ghosts, layout, canvas);
   draw_gutter(list, scene, state, layout, canvas);
+  if (ghosts != nullptr) draw_ghost_labels(list, state, *ghosts, layout, canvas);
+
   draw_ruler(list, state, layout, canvas);
   draw_path(list, state, layout, canvas);
   draw_overlays(list, scene, state, layout, canvas);
@@ -141,7 +162,7 @@ void draw_timeline(Scene const& scene, ViewState const& state, Layout const& lay
 
 /// What follows the mouse: the track menu, the hairline, tooltips. `hovered`, `active`: the area.
 void follow_mouse(Scene const& scene, ViewState& state, Layout const& layout, Canvas canvas,
-                  bool hovered, bool active) {
+                  GhostTracks const* ghosts, bool hovered, bool active) {
   float const x = ImGui::GetIO().MousePos.x - canvas.origin.x;
   float const y = ImGui::GetIO().MousePos.y - canvas.origin.y;
   auto const hit = hovered ? hit_test(layout, x, y) : std::nullopt;
@@ -153,7 +174,10 @@ void follow_mouse(Scene const& scene, ViewState& state, Layout const& layout, Ca
 
   if (hovered && x >= 0) cursor_line(*ImGui::GetWindowDrawList(), state, layout, canvas, x);
   if (!hit || active) return;
-  if (x >= 0) {
+  GhostItem const* const ghost = ghosts != nullptr ? ghost_at(layout, x, y) : nullptr;
+  if (ghost != nullptr && !hit->item) {
+    ghost_tooltip(state, *ghosts, layout, *ghost);
+  } else if (x >= 0) {
     tooltip(scene, state, layout, *hit);
   } else {
     name_tooltip(scene, state, layout.rows[hit->row]);
@@ -184,21 +208,22 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path,
   ImGui::InvisibleButton("timeline", ImVec2(std::max(size.x, 1.0F), std::max(size.y - foot, 1.0F)));
   bool const hovered = ImGui::IsItemHovered();
   bool const active = ImGui::IsItemActive();
-  Layout layout = lay_out(scene, state, viewport, path);
+  Layout layout = lay_out(scene, state, viewport, path, look.ghosts);
   TimelineInput input = read_input(canvas.origin, hovered, active);
   if (!look.has_keys) input.zoom = input.pan = 0;
-  if (apply_input(input, scene, layout, state)) layout = lay_out(scene, state, viewport, path);
+  if (apply_input(input, scene, layout, state))
+    layout = lay_out(scene, state, viewport, path, look.ghosts);
 
   if (look.marks != nullptr) mark_changes(scene, *look.marks, layout);
   want_events(scene, state, layout);
-  draw_timeline(scene, state, layout, canvas);
+  draw_timeline(scene, state, layout, canvas, look.ghosts);
 
   note_flags(*ImGui::GetWindowDrawList(), state, layout, canvas.origin, hovered);
   if (look.has_legend)
     colour_legend(scene, state, ImVec2(corner.x, corner.y + size.y - foot), size.x,
                   look.marks != nullptr);
   track_filter(state, corner);
-  follow_mouse(scene, state, layout, canvas, hovered, active);
+  follow_mouse(scene, state, layout, canvas, look.ghosts, hovered, active);
   if (scene.events == 0) say_no_events(state.theme, canvas);
   return viewport.height / scale;
 }

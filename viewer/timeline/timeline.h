@@ -8,12 +8,14 @@
 namespace stepscope::viewer {
 
 class ChangeMarks;
+struct GhostTracks;
 
-/// How one of two runs is drawn.
+/// How a run is drawn, alone or as one of two.
 struct TimelineLook {
-  ChangeMarks const* marks = nullptr;  ///< what device ops are coloured by; null: their class
-  bool has_legend = true;              ///< below the rows
-  bool has_keys = true;                ///< held keys move it
+  ChangeMarks const* marks = nullptr;   ///< what device ops are coloured by; null: their class
+  bool has_legend = true;               ///< below the rows
+  bool has_keys = true;                 ///< held keys move it
+  GhostTracks const* ghosts = nullptr;  ///< predicted events under the recorded ones; null: none
 };
 
 /// Fills what is left of the current window. Returns the height of the rows at scale 1 (for

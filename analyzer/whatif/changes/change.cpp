@@ -368,6 +368,26 @@ constexpr std::array<ChangeForm, 17> kChangeForms = {{
     {"launch", "launch=HOW", "launch=0", parse_plain<ChangeKind::kLaunch>},
 }};
 
+constexpr std::string_view kBlank = " \t\r\n";
+
+/// The next word of a text that begins with none of kBlank, without the quotes of its parts, which
+/// it takes off the text. Errors: a quote that is never closed.
+Expected<std::string> take_word(std::string_view& text) {
+  std::string word;
+  while (!text.empty() && kBlank.find(text.front()) == std::string_view::npos) {
+    char const first = text.front();
+    bool const is_quoted = first == '"' || first == '\'';
+    size_t const end = is_quoted ? text.find(first, 1) : 1;
+    if (end == std::string_view::npos)
+      return fail("{}: the quote {} is never closed, write another one at the end", echoed(text),
+                  first);
+
+    word += is_quoted ? text.substr(1, end - 1) : text.substr(0, 1);
+    text.remove_prefix(is_quoted ? end + 1 : 1);
+  }
+  return word;
+}
+
 std::string known_changes() {
   std::string known;
   for (ChangeForm const& row : kChangeForms) {
@@ -410,6 +430,37 @@ Expected<WhatIfChange> parse_change(std::string_view text) {
   if (!change) return fail("{}: {}", echoed(text), change.error().message);
   change->text = text;
   return change;
+}
+
+Expected<std::vector<WhatIfChange>> parse_changes(std::string_view text) {
+  std::vector<WhatIfChange> changes;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
+    if (text.empty()) return changes;
+
+    auto const word = take_word(text);
+    if (!word) return base::fail_with(word);
+    auto change = parse_change(*word);
+    if (!change) return base::fail_with(change);
+    changes.push_back(std::move(*change));
+  }
+}
+
+std::string written_changes(std::span<std::string const> changes) {
+  std::string text;
+  for (std::string const& change : changes) {
+    if (!text.empty()) text += ' ';
+    bool const needs_quotes = change.find_first_of(" \t\r\n\"'") != std::string::npos;
+    if (!needs_quotes) {
+      text += change;
+      continue;
+    }
+
+    text += '"';
+    for (char const c : change) text += c == '"' ? std::string("\"'\"'\"") : std::string(1, c);
+    text += '"';
+  }
+  return text;
 }
 
 }  // namespace stepscope::analyzer

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/scaling/collective_law.h"
 #include "trace/base/expected.h"
@@ -61,5 +63,10 @@ struct WhatIfChange {
 /// most model::kMaxTime. Errors: not of that form, with what would be; an impossible value; a
 /// change that is known and not predicted yet.
 base::Expected<WhatIfChange> parse_change(std::string_view text);
+/// Several changes, separated by blanks or lines: all of them at once. One that has a blank itself
+/// stands in double or single quotes, as in a shell. Errors: those of the first wrong one.
+base::Expected<std::vector<WhatIfChange>> parse_changes(std::string_view text);
+/// The text that parse_changes() reads as these.
+std::string written_changes(std::span<std::string const> changes);
 
 }  // namespace stepscope::analyzer

@@ -144,16 +144,11 @@ uint32_t last_node(ReplayGraph const& graph, ReplayTimes const& times) {
   return best;
 }
 
-int64_t begin_of(ReplayTimes const& times, ReplayStep const& step) {
-  if (step.before < 0) return step.when.begin;
-  return times.step_end[static_cast<size_t>(step.before)] + step.lead_ns;
-}
-
 /// The begin of the first measured step of any device.
 int64_t first_begin(ReplayGraph const& graph, ReplayTimes const& times) {
   int64_t first = std::numeric_limits<int64_t>::max();
   for (ReplayStep const& step : graph.steps)
-    if (step.is_measured) first = std::min(first, begin_of(times, step));
+    if (step.is_measured) first = std::min(first, begin_of_step(times, step));
   return first;
 }
 
@@ -192,11 +187,16 @@ ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
   return times;
 }
 
+int64_t begin_of_step(ReplayTimes const& times, ReplayStep const& step) {
+  if (step.before < 0) return step.when.begin;
+  return times.step_end[static_cast<size_t>(step.before)] + step.lead_ns;
+}
+
 std::vector<double> step_lengths(ReplayGraph const& graph, ReplayTimes const& times) {
   std::vector<double> lengths;
   for (size_t i = 0; i < graph.steps.size(); ++i) {
     if (!graph.steps[i].is_measured) continue;
-    int64_t const length = times.step_end[i] - begin_of(times, graph.steps[i]);
+    int64_t const length = times.step_end[i] - begin_of_step(times, graph.steps[i]);
     lengths.push_back(static_cast<double>(std::max<int64_t>(length, 0)));
   }
   return lengths;

@@ -26,6 +26,8 @@ struct ReplayTimes {
 ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
                    std::span<int64_t const> lag, std::span<uint32_t const> source = {});
 
+/// Where a step of ReplayGraph::steps begins, run time.
+int64_t begin_of_step(ReplayTimes const& times, ReplayStep const& step);
 /// Lengths of the measured steps, in the order of graph.steps. A step is as long as from the end of
 /// the one before it to its own end, where the recording measures it so.
 std::vector<double> step_lengths(ReplayGraph const& graph, ReplayTimes const& times);

@@ -129,7 +129,7 @@ TEST_F(ViewerProgram, DrawsTheSamePictureWithOpenGlAndWithoutADisplay) {
 
 TEST_F(ViewerProgram, DrawsEveryPanelInBothThemes) {
   for (char const* panel : {"findings", "details", "statistics", "kernels", "communication", "path",
-                            "flames", "memory", "run"})
+                            "flames", "memory", "run", "what-if"})
     for (char const* theme : {"dark", "light"}) {
       std::string const picture = path(std::string(panel) + theme + ".png");
       auto const outcome = shell(kNoDisplay + kViewer + " " + run() + " --size 800x600 --panel " +
@@ -190,6 +190,25 @@ TEST_F(ViewerProgram, DrawsTwoRunsAboveEachOther) {
   EXPECT_FALSE(std::equal(pair.data.get(), pair.data.get() + 3U * 1200 * 800, alone.data.get()));
 }
 
+TEST_F(ViewerProgram, DrawsThePredictedTimelineUnderTheRecordedOne) {
+  std::string const view = kNoDisplay + kViewer + " " + run() + " --size 1400x900";
+  for (char const* theme : {"dark", "light"}) {
+    auto const outcome =
+        shell(view + " --panel what-if --change input=0 --change class:compute=/2" + " --theme " +
+              theme + " --screenshot " + path("predicted.png"));
+    ASSERT_EQ(outcome.status, 0) << outcome.output;
+    EXPECT_GT(count_colours(load(path("predicted.png"))), 100U);
+  }
+
+  // Not the picture without a change: the timeline above the panel differs, too.
+  ASSERT_EQ(
+      shell(view + " --panel what-if --theme light --screenshot " + path("unasked.png")).status, 0);
+  Pixels const with = load(path("predicted.png"));
+  Pixels const without = load(path("unasked.png"));
+  size_t const timeline = 3U * 1400 * 600;
+  EXPECT_FALSE(std::equal(with.data.get(), with.data.get() + timeline, without.data.get()));
+}
+
 TEST_F(ViewerProgram, SaysWhatToDoWhenThereIsNoDisplayForAWindow) {
   auto const outcome = shell(kNoDisplay + kViewer + " " + run());
   EXPECT_EQ(outcome.status, 2);
@@ -205,7 +224,8 @@ TEST_F(ViewerProgram, RefusesWrongUseWithStatus2) {
         run() + picture + " --select 'no such event'", run() + " --unknown",
         path("not there") + picture, run() + " --screenshot " + path("no/such/folder.png"),
         run() + picture + " --vs " + path("not there"), "--vs " + run() + picture, "--vs " + run(),
-        run() + picture + " --panel comparison"}) {
+        run() + picture + " --panel comparison", run() + picture + " --change inputs=0",
+        run() + picture + " --change 'kernel:(=/2'"}) {
     auto const outcome = shell(kNoDisplay + kViewer + " " + arguments);
     EXPECT_EQ(outcome.status, 2) << arguments << "\n" << outcome.output;
     EXPECT_FALSE(outcome.output.empty()) << arguments;

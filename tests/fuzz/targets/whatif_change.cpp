@@ -1,9 +1,11 @@
-// Any bytes as a change of a run: parsing never crashes, and each duration that an accepted change
-// gives is a possible one.
+// Any bytes as a change of a run, or as several. Parsing never crashes, and each duration that an
+// accepted change gives is a possible one. Changes that are written again are read as the same.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/whatif/changes/change.h"
 #include "trace/base/check.h"
@@ -12,6 +14,14 @@
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   using namespace stepscope;
   std::string_view const text(reinterpret_cast<char const*>(data), size);
+  if (auto const several = analyzer::parse_changes(text)) {
+    std::vector<std::string> texts;
+    for (analyzer::WhatIfChange const& each : *several) texts.push_back(each.text);
+    auto const again = analyzer::parse_changes(analyzer::written_changes(texts));
+    STEPSCOPE_CHECK(again && again->size() == texts.size());
+    for (size_t i = 0; i < texts.size(); ++i) STEPSCOPE_CHECK((*again)[i].text == texts[i]);
+  }
+
   auto const change = analyzer::parse_change(text);
   if (!change) {
     STEPSCOPE_CHECK(!change.error().message.empty());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/whatif/replay_session.h"
 #include "viewer/event_store/in_memory/in_memory_questions.h"
 
 namespace stepscope::viewer {
@@ -139,6 +140,12 @@ void InMemoryStore::find_path(Scene const& scene, PathFeed& feed,
                               std::stop_token const& stop) const {
   PathLine const line = path_in_memory(scene, stop);
   if (!stop.stop_requested()) feed.give(line.pieces, 1);
+}
+
+base::Expected<std::shared_ptr<analyzer::ReplaySession const>> InMemoryStore::open_replay(
+    Scene const& scene, std::stop_token const& /*stop*/) const {
+  return std::shared_ptr<analyzer::ReplaySession const>(
+      analyzer::open_replay(scene.run, scene.analysis));
 }
 
 TrackRows InMemoryStore::rows_in(Scene const& scene, uint32_t index, TimeWindow range,

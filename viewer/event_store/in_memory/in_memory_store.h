@@ -42,6 +42,8 @@ class InMemoryStore final : public EventStore {
   [[nodiscard]] SameNameFound next_of_name(Scene const& scene, SameNameKey const& key,
                                            std::stop_token const& stop) const override;
   void find_path(Scene const& scene, PathFeed& feed, std::stop_token const& stop) const override;
+  [[nodiscard]] base::Expected<std::shared_ptr<analyzer::ReplaySession const>> open_replay(
+      Scene const& scene, std::stop_token const& stop) const override;
   [[nodiscard]] TrackRows rows_in(Scene const& scene, uint32_t node, TimeWindow range,
                                   uint64_t most_events, std::stop_token const& stop) const override;
   [[nodiscard]] std::shared_ptr<model::RankTrace const> process(Scene const& scene,

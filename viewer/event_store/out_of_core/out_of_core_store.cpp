@@ -7,6 +7,7 @@
 #include "trace/base/check.h"
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
 #include "viewer/event_store/out_of_core/path.h"
+#include "viewer/event_store/out_of_core/replay.h"
 #include "viewer/event_store/out_of_core/row_marks.h"
 #include "viewer/event_store/out_of_core/same_name.h"
 #include "viewer/event_store/out_of_core/search.h"
@@ -134,6 +135,11 @@ SameNameFound OutOfCoreStore::next_of_name(Scene const& scene, SameNameKey const
 void OutOfCoreStore::find_path(Scene const& scene, PathFeed& feed,
                                std::stop_token const& stop) const {
   find_path_in_files(scene, feed, stop);
+}
+
+base::Expected<std::shared_ptr<analyzer::ReplaySession const>> OutOfCoreStore::open_replay(
+    Scene const& scene, std::stop_token const& stop) const {
+  return open_replay_of_files(scene, stop);
 }
 
 TrackRows OutOfCoreStore::rows_in(Scene const& scene, uint32_t index, TimeWindow range,

@@ -33,7 +33,7 @@ enum class PanelNeeds : uint8_t {
 
 struct Panel {
   char const*
-      id;  ///< one word, in static storage: saved views and --panel know the panel by it, and Tab
+      id;  ///< without blanks, in static storage: saved views, --panel and Tab know the panel by it
   char const* title;  ///< of its tab and in the menu
   char key;           ///< opens it when typed; 0: no key does
   PanelNeeds needs;

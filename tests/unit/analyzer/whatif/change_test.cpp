@@ -3,6 +3,8 @@
 #include "analyzer/whatif/changes/change.h"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -349,6 +351,44 @@ TEST(HowMuch, AnAmountTakesTheDurationsPlace) {
   HowMuch const how{.factor = 2, .amount_ns = 700};
   EXPECT_EQ(how.of(0), 700);
   EXPECT_EQ(how.of(model::kMaxTime), 700);
+}
+
+std::vector<std::string> texts_of(std::string_view text) {
+  auto const changes = parse_changes(text);
+  EXPECT_TRUE(changes) << text << ": " << changes.error().message;
+  std::vector<std::string> texts;
+  if (changes)
+    for (WhatIfChange const& change : *changes) texts.push_back(change.text);
+  return texts;
+}
+
+TEST(Changes, StandBetweenBlanksAndOnLines) {
+  EXPECT_THAT(texts_of(""), testing::IsEmpty());
+  EXPECT_THAT(texts_of(" \n\t "), testing::IsEmpty());
+  EXPECT_THAT(texts_of("input=0"), testing::ElementsAre("input=0"));
+  EXPECT_THAT(texts_of(" input=0  overlap\nclass:compute=/2 "),
+              testing::ElementsAre("input=0", "overlap", "class:compute=/2"));
+}
+
+TEST(Changes, WithBlanksStandInQuotes) {
+  EXPECT_THAT(texts_of("'host:forward pass=0' \"kernel:void (a|b)=/2\""),
+              testing::ElementsAre("host:forward pass=0", "kernel:void (a|b)=/2"));
+  EXPECT_THAT(texts_of("host:'forward pass'=0"), testing::ElementsAre("host:forward pass=0"));
+  EXPECT_FALSE(parse_changes("'host:forward pass=0"));
+  EXPECT_THAT(parse_changes("'host:forward pass=0").error().message, HasSubstr("never closed"));
+}
+
+TEST(Changes, NameTheFirstMistake) {
+  auto const changes = parse_changes("input=0 inputs=0 outputs=0");
+  ASSERT_FALSE(changes);
+  EXPECT_THAT(changes.error().message, AllOf(HasSubstr("inputs"), Not(HasSubstr("outputs="))));
+}
+
+TEST(Changes, AreReadAsTheyWereWritten) {
+  std::vector<std::string> const texts = {"input=0", "host:forward pass=0", "kernel:it's=/2",
+                                          "kernel:\"a\" 'b'=/2"};
+  EXPECT_EQ(texts_of(written_changes(texts)), texts);
+  EXPECT_EQ(written_changes(std::vector<std::string>{"input=0", "overlap"}), "input=0 overlap");
 }
 
 }  // namespace

@@ -58,12 +58,12 @@ TEST(PanelList, KeepsTheNamesThatSavedViewsAndCommandLinesHave) {
   for (Panel const& panel : all_panels()) ids.emplace_back(panel.id);
   EXPECT_THAT(ids, testing::IsSupersetOf({"comparison", "statistics", "kernels", "communication",
                                           "path", "flames", "memory", "run", "notes", "launches",
-                                          "phases", "devices", "scaling"}));
+                                          "phases", "devices", "scaling", "what-if"}));
 }
 
 TEST(PanelList, HasARowForEachPanelThatCodeOpens) {
   for (Tab const tab : {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath,
-                        Tab::kNotes, Tab::kLaunches, Tab::kScaling, Tab::kComparison})
+                        Tab::kNotes, Tab::kLaunches, Tab::kScaling, Tab::kComparison, Tab::kWhatIf})
     EXPECT_NE(find_panel(tab.id), nullptr) << tab.id;
 }
 

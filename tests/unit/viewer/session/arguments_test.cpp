@@ -57,6 +57,26 @@ TEST(ApplyArguments, OfTwoRunsShowsTheirComparisonUnlessAnotherPanelIsAskedFor) 
   }
 }
 
+TEST(ApplyArguments, PutsChangesIntoTheBoxOfTheWhatIfPanel) {
+  Scene const scene = synthetic_scene({.devices = 1, .steps = 2});
+  ViewState state = initial_view(scene);
+  Arguments arguments;
+  arguments.changes = {"input=0", "host:forward pass=0"};
+  ASSERT_TRUE(apply_arguments(arguments, scene, state));
+  EXPECT_EQ(state.panels.what_if.changes, "input=0 \"host:forward pass=0\"");
+  EXPECT_EQ(state.panels.tab, Tab::kWhatIf);
+
+  arguments.panel = "kernels";
+  ASSERT_TRUE(apply_arguments(arguments, scene, state));
+  EXPECT_EQ(state.panels.tab, Tab::kKernels);
+
+  arguments.changes = {"inputs=0"};
+  auto const refused = apply_arguments(arguments, scene, state);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("--change"));
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("inputs"));
+}
+
 TEST(ApplyArguments, SaysWhatIsWrongAndWhatToDo) {
   Scene const scene = synthetic_scene({.devices = 1, .steps = 2});
   auto const message = [&](Arguments const& arguments) {
