@@ -30,7 +30,7 @@ double spread_of(ReplayGraph const& graph, std::vector<double> const& lengths) {
     if (step.is_measured) of_number[step.step].push_back(lengths[next++]);
   std::vector<double> steps;
   for (auto const& [number, of_devices] : of_number) steps.push_back(mean(of_devices));
-  if (steps.size() < 2) return 0;
+  if (steps.size() < 2) return std::nan("");
 
   double const middle = mean(steps);
   double squares = 0;
@@ -129,6 +129,7 @@ std::string ReplaySession::add_change(WhatIfChange const& change, ChangedWeights
                               analysis_.links, analysis_.pipelines, analysis_.ops,
                               probe_ ? &*probe_ : nullptr};
   AppliedChange applied = apply_change(change, context, changed.weights);
+  answer.selects_nothing = applied.selects_nothing;
   if (!applied.refusal.empty()) return std::move(applied.refusal);
 
   answer.changed += applied.changed;

@@ -16,7 +16,8 @@ struct ReplayBaseline {
   double step_ns = 0;           ///< mean of the measured steps
   double replayed_step_ns = 0;  ///< the same, replayed with typical delays
   double error = 0;             ///< replayed / recorded − 1
-  double spread = 0;            ///< half of the 95 % interval of the mean step, as its share
+  double spread = 0;            ///< half of the 95 % interval of the mean step, as its share;
+                                ///< NaN: one step tells nothing of others
   bool is_refused = false;
   std::string reason;                     ///< of the refusal
   uint64_t steps = 0;                     ///< measured: of all devices
@@ -29,8 +30,9 @@ struct WhatIfAnswer {
   std::string change;  ///< as it was written; several with " + "
   bool is_refused = false;
   std::string reason;  ///< of the refusal
+  bool selects_nothing = false;  ///< refused, because the run has nothing of what is changed
   // Without a refusal:
-  double step_ns = 0, low_ns = 0, high_ns = 0;  ///< mean step and its 95 % interval
+  double step_ns = 0, low_ns = 0, high_ns = 0;  ///< mean step, its 95 % interval (NaN: unknown)
   double gain = 0;       ///< recorded step / step_ns − 1, as Finding::gain_ceiling
   uint64_t changed = 0;  ///< ops, calls and stretches of the host that the change touched
   PathSplit path{};      ///< of the new critical path of a step, ns by class

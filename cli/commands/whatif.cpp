@@ -36,6 +36,10 @@ base::Expected<analyzer::WhatIfQuestion> question_of(WhatIfCommand const& comman
     question.changes.back().push_back(std::move(*change));
   }
 
+  for (std::vector<analyzer::WhatIfChange> const& together : question.changes)
+    if (auto const good = analyzer::check_together(together); !good)
+      return base::fail("--change {}", good.error().message);
+
   return question;
 }
 
@@ -61,6 +65,18 @@ base::Expected<analyzer::ProbeRun> read_probe(std::string const& path) {
   auto const analyzed = analyze_and_warn({path}, wanted);
   if (!analyzed) return base::fail_with(analyzed);
   return analyzer::probe_of(analyzed->run, analyzed->analysis);
+}
+
+/// A change that selects nothing is mostly a misspelled name.
+int exit_code_of(analyzer::WhatIfStats const& stats) {
+  if (stats.baseline.is_refused) return kUnclear;
+  bool selects_nothing = false, is_any_predicted = stats.answers.empty();
+  for (analyzer::WhatIfAnswer const& answer : stats.answers) {
+    selects_nothing = selects_nothing || answer.selects_nothing;
+    is_any_predicted = is_any_predicted || !answer.is_refused;
+  }
+  if (selects_nothing) return kWrongUse;
+  return is_any_predicted ? kGood : kUnclear;
 }
 
 int predict_changes(WhatIfCommand const& command) {
@@ -89,7 +105,7 @@ int predict_changes(WhatIfCommand const& command) {
   if (!stats) return report_error(stats.error());
 
   std::fputs(printed_predictions(command, *analyzed, *stats).c_str(), stdout);
-  return stats->baseline.is_refused ? kUnclear : kGood;
+  return exit_code_of(*stats);
 }
 
 }  // namespace
@@ -98,8 +114,8 @@ Action add_whatif(CLI::App& app) {
   auto const command = std::make_shared<WhatIfCommand>();
   app.footer(
       "Without --change, the fixes of the findings are predicted. Exit code: 0 predicted, 2 wrong "
-      "use, 3 the replay of the unchanged run misses its step. docs/guide/WHATIF.md lists the "
-      "changes");
+      "use or a change that selects nothing, 3 nothing could be predicted. docs/guide/WHATIF.md "
+      "lists the changes");
 
   app.add_option("RUN", command->runs, "a trace file or a run folder")->required();
   auto* const change =

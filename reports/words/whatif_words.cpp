@@ -150,6 +150,9 @@ std::vector<std::string> replay_cautions(ReplayBaseline const& baseline) {
 
   if (baseline.is_part)
     cautions.emplace_back("The run is large: Stepscope replayed its middle steps.");
+  if (baseline.steps > 0 && std::isnan(baseline.spread))
+    cautions.emplace_back(
+        "Only one step is measured: how much steps vary is not known, and no interval is given.");
   if (std::isfinite(baseline.spread) && baseline.spread > 0)
     cautions.push_back(fmt::format("The recorded mean step is known to ±{} (95 %, {}).",
                                    base::format_share(baseline.spread),

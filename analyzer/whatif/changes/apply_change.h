@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/results/analysis.h"
@@ -27,12 +28,18 @@ struct ReplayContext {
 struct AppliedChange {
   uint64_t changed = 0;  ///< nodes
   std::string refusal;   ///< why there is no answer; empty = none
+  bool selects_nothing = false;  ///< the refusal: the run has nothing of what is changed
   std::vector<std::string> cautions;
   /// Where the recording does not tell how much: weights of the least and of the most that it could
   /// be. None where it does.
   std::vector<ReplayWeights> bounds;
   /// What a step takes more besides what the weights tell: work that the graph does not hold.
   double added_ns = 0;
+
+  void select_nothing(std::string reason) {
+    refusal = std::move(reason);
+    selects_nothing = true;
+  }
 };
 AppliedChange apply_change(WhatIfChange const& change, ReplayContext const& context,
                            ReplayWeights& weights);

@@ -304,14 +304,14 @@ AppliedChange remove_straggler(WhatIfChange const& change, ReplayContext const& 
   size_t devices = 0;
   for (ReplayProcess const& process : processes) devices += process.devices.size();
   if (devices < 2) {
-    applied.refusal = "the run has one device and no other one to compare it with";
+    applied.select_nothing("the run has one device and no other one to compare it with");
     return applied;
   }
 
   Numbers const numbers(context);
   std::vector<int32_t> const known = numbers.all();
   if (change.rank && !std::binary_search(known.begin(), known.end(), *change.rank)) {
-    applied.refusal = fmt::format("no such rank; there are {}", fmt::join(known, ", "));
+    applied.select_nothing(fmt::format("no such rank; there are {}", fmt::join(known, ", ")));
     return applied;
   }
 
@@ -351,7 +351,7 @@ AppliedChange balance_steps(WhatIfChange const&, ReplayContext const& context,
     ++applied.changed;
   }
 
-  if (applied.changed == 0) applied.refusal = "no step was recorded on two devices";
+  if (applied.changed == 0) applied.select_nothing("no step was recorded on two devices");
   return applied;
 }
 

@@ -108,8 +108,8 @@ AppliedChange merge_transfers(WhatIfChange const& change, ReplayContext const& c
   }
 
   if (applied.changed == 0)
-    applied.refusal = largest == 0 ? "no step reduces gradients over ranks"
-                                   : "no two messages in a row fit in one of this size";
+    applied.select_nothing(largest == 0 ? "no step reduces gradients over ranks"
+                                   : "no two messages in a row fit in one of this size");
   return applied;
 }
 

@@ -436,7 +436,7 @@ Expected<std::vector<WhatIfChange>> parse_changes(std::string_view text) {
   std::vector<WhatIfChange> changes;
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
-    if (text.empty()) return changes;
+    if (text.empty()) break;
 
     auto const word = take_word(text);
     if (!word) return base::fail_with(word);
@@ -444,6 +444,22 @@ Expected<std::vector<WhatIfChange>> parse_changes(std::string_view text) {
     if (!change) return base::fail_with(change);
     changes.push_back(std::move(*change));
   }
+
+  if (auto const good = check_together(changes); !good) return base::fail_with(good);
+  return changes;
+}
+
+Expected<void> check_together(std::span<WhatIfChange const> changes) {
+  for (size_t i = 0; i < changes.size(); ++i) {
+    for (size_t before = 0; before < i; ++before) {
+      WhatIfChange const &a = changes[before], &b = changes[i];
+      bool const set_the_same = a.kind == b.kind && a.selector == b.selector && a.rank == b.rank;
+      if (set_the_same)
+        return fail("{} and {} change the same thing: leave out one of them", echoed(a.text),
+                    echoed(b.text));
+    }
+  }
+  return {};
 }
 
 std::string written_changes(std::span<std::string const> changes) {

@@ -64,8 +64,11 @@ struct WhatIfChange {
 /// change that is known and not predicted yet.
 base::Expected<WhatIfChange> parse_change(std::string_view text);
 /// Several changes, separated by blanks or lines: all of them at once. One that has a blank itself
-/// stands in double or single quotes, as in a shell. Errors: those of the first wrong one.
+/// stands in double or single quotes, as in a shell. Errors: those of the first wrong one, and of
+/// check_together().
 base::Expected<std::vector<WhatIfChange>> parse_changes(std::string_view text);
+/// Errors: two of them set the same thing, so that one of them would do nothing.
+base::Expected<void> check_together(std::span<WhatIfChange const> changes);
 /// The text that parse_changes() reads as these.
 std::string written_changes(std::span<std::string const> changes);
 

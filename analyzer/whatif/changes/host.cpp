@@ -72,7 +72,7 @@ AppliedChange remove_syncs(ReplayContext const& context, ReplayWeights& weights)
   });
 
   if (applied.changed == 0)
-    applied.refusal = "no step has a call that waits for the device, but for the last one of it";
+    applied.select_nothing("no step has a call that waits for the device, but for the last one of it");
   return applied;
 }
 
@@ -106,7 +106,7 @@ AppliedChange change_launches(WhatIfChange const& change, ReplayContext const& c
     }
   });
 
-  if (applied.changed == 0) applied.refusal = "no launch was recorded";
+  if (applied.changed == 0) applied.select_nothing("no launch was recorded");
   return applied;
 }
 
@@ -194,7 +194,7 @@ AppliedChange change_ranges(WhatIfChange const& change, ReplayContext const& con
       applied.changed += change_in_ranges(change, context, nodes, ranges, weights);
   });
 
-  if (applied.changed == 0) applied.refusal = no_such_range(change, context);
+  if (applied.changed == 0) applied.select_nothing(no_such_range(change, context));
   return applied;
 }
 
@@ -210,8 +210,8 @@ AppliedChange change_host(WhatIfChange const& change, ReplayContext const& conte
   AppliedChange applied = change_stretches(
       change, is_input ? PathClass::kInput : PathClass::kAllocation, context, weights);
   if (applied.changed == 0)
-    applied.refusal = is_input ? "the host never waits for input"
-                               : "the host neither allocates nor frees device memory";
+    applied.select_nothing(is_input ? "the host never waits for input"
+                               : "the host neither allocates nor frees device memory");
   return applied;
 }
 

@@ -96,7 +96,7 @@ AppliedChange change_micro_batches(WhatIfChange const& change, ReplayContext con
                                    ReplayWeights& weights) {
   AppliedChange applied;
   if (context.pipelines.empty()) {
-    applied.refusal = "the run has no pipeline whose stages hand on micro-batches";
+    applied.select_nothing("the run has no pipeline whose stages hand on micro-batches");
     return applied;
   }
   uint32_t const now = context.pipelines.front().micro_batches;

@@ -113,7 +113,7 @@ AppliedChange change_ops(WhatIfChange const& change, ReplayContext const& contex
 
   if (change.kind == ChangeKind::kCopies && change.how.of(1000) == 0)
     stop_waiting_for_copies(context, weights);
-  if (applied.changed == 0) applied.refusal = nothing_selected(change, context);
+  if (applied.changed == 0) applied.select_nothing(nothing_selected(change, context));
   return applied;
 }
 

@@ -203,7 +203,7 @@ AppliedChange overlap_transfers(WhatIfChange const&, ReplayContext const& contex
     applied.changed += step.reductions.size();
   }
 
-  if (applied.changed == 0) applied.refusal = "no step reduces gradients over ranks";
+  if (applied.changed == 0) applied.select_nothing("no step reduces gradients over ranks");
   return applied;
 }
 

@@ -87,7 +87,7 @@ AppliedChange change_ranks(WhatIfChange const& change, ReplayContext const& cont
   AppliedChange applied;
   GroupTransfers const group = largest_group(context);
   if (group.ranks < 2) {
-    applied.refusal = "the run has no collective of several ranks";
+    applied.select_nothing("the run has no collective of several ranks");
     return applied;
   }
   if (change.keeps_batch) change_share(group.ranks, change.ranks, context, weights, applied);

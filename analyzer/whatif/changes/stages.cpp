@@ -174,7 +174,7 @@ AppliedChange balance_stages(WhatIfChange const&, ReplayContext const& context,
                              ReplayWeights& weights) {
   AppliedChange applied;
   if (context.pipelines.empty()) {
-    applied.refusal = "the run has no pipeline whose stages hand on micro-batches";
+    applied.select_nothing("the run has no pipeline whose stages hand on micro-batches");
     return applied;
   }
 

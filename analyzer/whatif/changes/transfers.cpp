@@ -86,7 +86,7 @@ AppliedChange change_transfers(WhatIfChange const& change, ReplayContext const& 
     ++applied.changed;
   }
 
-  if (applied.changed == 0) applied.refusal = nothing_to_change(change, transfers);
+  if (applied.changed == 0) applied.select_nothing(nothing_to_change(change, transfers));
   if (without_fit > 0)
     applied.cautions.push_back(
         fmt::format("{} of {} transfers have one size only: all of their time counts as bandwidth",

@@ -1,5 +1,6 @@
 // Predictions of candidates: one replay of a recording answers all of them.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "analyzer/whatif/changes/change.h"
@@ -35,15 +36,14 @@ std::optional<tune::Saving> saving_of_answer(analyzer::WhatIfStats const& stats,
                                              ChangeTexts const& texts) {
   double const step_ns = stats.baseline.step_ns;
   if (stats.baseline.is_refused || step_ns <= 0) return std::nullopt;
+  if (!answer.is_refused && !std::isfinite(answer.low_ns)) return std::nullopt;
   if (!answer.is_refused)
     return tune::Saving{1 - answer.step_ns / step_ns, 1 - answer.high_ns / step_ns,
                         1 - answer.low_ns / step_ns};
 
-  // Host devices refuse sync=off and launch=0, whatever there is to change.
-  bool const is_absent = answer.reason.find("threads of the host") == std::string::npos;
   auto const changes = parsed_changes(texts);
-  bool const is_nothing = answer.changed == 0 && is_absent && changes.size() == 1 &&
-                          is_nothing_without(changes.front().kind);
+  bool const is_nothing =
+      answer.selects_nothing && changes.size() == 1 && is_nothing_without(changes.front().kind);
   return is_nothing ? std::optional<tune::Saving>(tune::Saving{}) : std::nullopt;
 }
 
