@@ -57,6 +57,32 @@ TEST_F(WhatIf, AChangeThatIsNoneIsRefusedBeforeTheRunIsRead) {
   expect_in_output("slow --change micro-batches=none", 2, "write for example micro-batches=16");
 }
 
+TEST_F(WhatIf, ChangesOfTheSameThingContradictEachOther) {
+  expect_in_output("slow --change input=0 --change input=2ms --together", 2,
+                   "input=0 and input=2ms change the same thing");
+  expect_in_output("slow --change input=0 --change input=2ms --only-changes", 0, "input=2ms");
+  expect_in_output("slow --change host:a=0 --change host:b=0 --together", 2, "there are");
+}
+
+TEST_F(WhatIf, AChangeThatSelectsNothingSaysWhatThereIs) {
+  expect_in_output("slow --change kernel:nosuch=0 --only-changes", 2, "there are");
+  expect_in_output("slow --change straggler=9", 2, "there are 0, 1");
+  // The other questions are answered all the same.
+  expect_in_output("slow --change input=0 --change kernel:nosuch=0 --only-changes", 2,
+                   "input=0 makes the step");
+}
+
+TEST_F(WhatIf, OneStepTellsNothingOfOthers) {
+  ASSERT_EQ(stepscope("synth --ranks 2 --steps 1 -o one").code, 0);
+  expect_in_output("one --change class:compute=/2", 0, "Only one step is measured");
+  Outcome const outcome =
+      stepscope("whatif one --json --change class:compute=/2 --only-changes 2> /dev/null");
+  json const stats = json::parse(outcome.output, nullptr, false);
+  EXPECT_TRUE(stats["baseline"]["spread"].is_null()) << outcome.output;
+  EXPECT_TRUE(stats["answers"][0]["low_ns"].is_null()) << outcome.output;
+  EXPECT_GT(stats["answers"][0]["gain"], 0.1) << outcome.output;
+}
+
 /// What a change does may be more than what its finding promises. The first fix is that of the
 /// first finding whose gain is known, on traces of other people's programs.
 TEST_F(WhatIf, NamesTheSameFixFirstAsTheAnalysis) {
