@@ -80,7 +80,7 @@ int report_one_run(ReportCommand const& command) {
   return kGood;
 }
 
-/// What the run at `base` predicts for the others, which takes a second reading of it.
+/// What the chosen run predicts for the others, which takes a second reading of it.
 base::Expected<analyzer::ReplayedCurve> curve_of(
     analyzer::ScalingSeries const& series, std::vector<analyzer::RunMeasurements> const& samples,
     size_t chosen) {
@@ -106,8 +106,8 @@ base::Expected<analyzer::ReplayedCurve> best_curve_of(
   analyzer::ReplayedCurve best;
   best.refusal = analyzer::CurveRefusal::kNoCollectives;
 
-  for (size_t const base : analyzer::runs_to_replay(samples)) {
-    auto curve = curve_of(series, samples, base);
+  for (size_t const chosen : analyzer::runs_to_replay(samples)) {
+    auto curve = curve_of(series, samples, chosen);
     if (!curve) return curve;
     if (analyzer::is_trusted(*curve)) return curve;
     best = analyzer::better_curve(std::move(*curve), std::move(best));
