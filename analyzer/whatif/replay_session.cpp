@@ -125,8 +125,12 @@ std::optional<ReplaySession::ChangedWeights> ReplaySession::change(
 /// Returns why there is no answer; empty where there is one.
 std::string ReplaySession::add_change(WhatIfChange const& change, ChangedWeights& changed,
                                       WhatIfAnswer& answer) const {
-  ReplayContext const context{graph_,          recorded_,           part_.collectives,
-                              analysis_.links, analysis_.pipelines, analysis_.ops,
+  ReplayContext const context{graph_,
+                              recorded_,
+                              part_.collectives,
+                              analysis_.links,
+                              analysis_.pipelines,
+                              analysis_.ops,
                               probe_ ? &*probe_ : nullptr};
   AppliedChange applied = apply_change(change, context, changed.weights);
   answer.selects_nothing = applied.selects_nothing;
@@ -225,8 +229,9 @@ void ReplaySession::widen(ReplayWeights const& weights, double added_ns,
   answer.high_ns = std::max(answer.high_ns, step_ns + above);
 }
 
-base::Expected<std::unique_ptr<ReplaySession const>> open_replay(
-    StreamedRun const& run, Analysis const& analysis, std::optional<WorkRatios> probe) {
+base::Expected<std::unique_ptr<ReplaySession const>> open_replay(StreamedRun const& run,
+                                                                 Analysis const& analysis,
+                                                                 std::optional<WorkRatios> probe) {
   HostSteps const steps = find_steps(run.skeleton, index_devices(run.skeleton));
   double const share = part_of_path(run.skeleton, chosen_for_path(run.skeleton, analysis));
   auto part = read_part(run, steps, analysis, share);

@@ -29,9 +29,8 @@ struct WhatIfPrediction {
 /// Immutable: several threads may ask at once. It takes about 0.3 KB for each device op.
 class ReplaySession {
  public:
-  /// Builds the graph and replays the unchanged run. `analysis` and what the part refers to must
-  /// outlive the session.
-  /// `probe`: what a second run of other work tells; none: there is no such run.
+  /// Builds the graph and replays the unchanged run. `probe`: what a second run of other work
+  /// tells. `analysis` and what the part refers to must outlive the session.
   ReplaySession(ReplayPart part, Analysis const& analysis, std::optional<WorkRatios> probe = {});
   ReplaySession(ReplaySession const&) = delete;
   ReplaySession& operator=(ReplaySession const&) = delete;

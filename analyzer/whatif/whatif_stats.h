@@ -29,7 +29,7 @@ struct ReplayBaseline {
 struct WhatIfAnswer {
   std::string change;  ///< as it was written; several with " + "
   bool is_refused = false;
-  std::string reason;  ///< of the refusal
+  std::string reason;            ///< of the refusal
   bool selects_nothing = false;  ///< refused, because the run has nothing of what is changed
   // Without a refusal:
   double step_ns = 0, low_ns = 0, high_ns = 0;  ///< mean step, its 95 % interval (NaN: unknown)

@@ -26,8 +26,8 @@ struct ReplayContext {
 };
 
 struct AppliedChange {
-  uint64_t changed = 0;  ///< nodes
-  std::string refusal;   ///< why there is no answer; empty = none
+  uint64_t changed = 0;          ///< nodes
+  std::string refusal;           ///< why there is no answer; empty = none
   bool selects_nothing = false;  ///< the refusal: the run has nothing of what is changed
   std::vector<std::string> cautions;
   /// Where the recording does not tell how much: weights of the least and of the most that it could

@@ -109,7 +109,7 @@ AppliedChange merge_transfers(WhatIfChange const& change, ReplayContext const& c
 
   if (applied.changed == 0)
     applied.select_nothing(largest == 0 ? "no step reduces gradients over ranks"
-                                   : "no two messages in a row fit in one of this size");
+                                        : "no two messages in a row fit in one of this size");
   return applied;
 }
 

@@ -454,6 +454,7 @@ Expected<void> check_together(std::span<WhatIfChange const> changes) {
     for (size_t before = 0; before < i; ++before) {
       WhatIfChange const &a = changes[before], &b = changes[i];
       bool const set_the_same = a.kind == b.kind && a.selector == b.selector && a.rank == b.rank;
+
       if (set_the_same)
         return fail("{} and {} change the same thing: leave out one of them", echoed(a.text),
                     echoed(b.text));

@@ -72,7 +72,8 @@ AppliedChange remove_syncs(ReplayContext const& context, ReplayWeights& weights)
   });
 
   if (applied.changed == 0)
-    applied.select_nothing("no step has a call that waits for the device, but for the last one of it");
+    applied.select_nothing(
+        "no step has a call that waits for the device, but for the last one of it");
   return applied;
 }
 
@@ -211,7 +212,7 @@ AppliedChange change_host(WhatIfChange const& change, ReplayContext const& conte
       change, is_input ? PathClass::kInput : PathClass::kAllocation, context, weights);
   if (applied.changed == 0)
     applied.select_nothing(is_input ? "the host never waits for input"
-                               : "the host neither allocates nor frees device memory");
+                                    : "the host neither allocates nor frees device memory");
   return applied;
 }
 
