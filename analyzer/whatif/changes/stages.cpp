@@ -97,6 +97,7 @@ model::IntervalSet times_in_layers(model::RankTrace const& rank, std::string_vie
     bool const is_of_host =
         trace.tracks()[trace.columns().track[row].value].kind == model::TrackKind::kThread;
     if (!is_of_host) continue;
+
     auto const layer = layer_name(trace.name(row));
     if (layer && layer->prefix == prefix)
       open.push_back({trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns});
