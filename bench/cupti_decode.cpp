@@ -155,7 +155,7 @@ void decode(benchmark::State& state) {
   int buffers = 0;
 
   // As the file's thread takes full blocks and gives their memory back; no thread writes them here.
-  std::vector<stepscope::model::EventBatch> spare;
+  std::vector<stepscope::tracer::RowBatch> spare;
   auto const take_rows = [&] {
     state.PauseTiming();
     spare.resize(store.tracks().size());

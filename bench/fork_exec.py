@@ -4,11 +4,13 @@
     python3 bench/fork_exec.py [--build build/release] [--rounds 7]
 
 Prints, for each case, the median time of a fork, execution or thread alone and recorded. It also prints what recording adds to each: the
-median of the rounds' differences, with the least and the most. Where all cores are busy the scheduler alone makes a fork wait: two cases measure that
-limit under the same load. Build the targets stepscope, stepscope-tracer and attack_program first.
+median of the rounds' differences, with the least and the most. The column "faults" is the median of the page faults that recording adds, in
+all processes together. A page that a fork copies faults when the parent writes to it again. Where all cores are busy the scheduler alone
+makes a fork wait: two cases measure that limit under the same load. Build the targets stepscope, stepscope-tracer and attack_program first.
 """
 import argparse
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -34,12 +36,17 @@ EXIT_CODES = {"exec1000": 9}
 LIMIT_S = 120
 
 
-def seconds(name, command):
-    begin = time.monotonic()
+def faults():
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+
+
+def measure(name, command):
+    """Seconds and page faults of the program and of all that it waited for."""
+    faults_before, begin = faults(), time.monotonic()
     ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT_S, check=False)
     if ended.returncode != EXIT_CODES.get(name, 0):
         raise SystemExit(f"{' '.join(command)}: ended with {ended.returncode}")
-    return time.monotonic() - begin
+    return time.monotonic() - begin, faults() - faults_before
 
 
 def main():
@@ -50,7 +57,7 @@ def main():
     build = os.path.abspath(options.build)
 
     folder = tempfile.mkdtemp()
-    print(f"{'case':16} {'alone ms':>9} {'recorded':>9} {'added ms':>9}   least to most")
+    print(f"{'case':16} {'alone ms':>9} {'recorded':>9} {'added ms':>9} {'faults':>7}   least to most")
     try:
         for name, times, what in CASES:
             program = [f"{build}/tests/attack_program", name]
@@ -61,11 +68,12 @@ def main():
                 # Every other round the other way round, so that a drift of the machine favours neither.
                 order = [(alone, program), (recorded, record)]
                 for list_of, command in order if number % 2 == 0 else reversed(order):
-                    list_of.append(seconds(name, command) * 1e3 / times)
+                    list_of.append([value / times for value in measure(name, command)])
                 shutil.rmtree(run, ignore_errors=True)
-            added = [b - a for a, b in zip(alone, recorded)]
-            print(f"{name:16} {statistics.median(alone):9.3f} {statistics.median(recorded):9.3f} {statistics.median(added):9.3f}"
-                  f"   {min(added):.3f} to {max(added):.3f}   {what}", flush=True)
+            added = [(b - a) * 1e3 for (a, _), (b, _) in zip(alone, recorded)]
+            added_faults = statistics.median(b - a for (_, a), (_, b) in zip(alone, recorded))
+            print(f"{name:16} {statistics.median(s for s, _ in alone) * 1e3:9.3f} {statistics.median(s for s, _ in recorded) * 1e3:9.3f}"
+                  f" {statistics.median(added):9.3f} {added_faults:7.0f}   {min(added):.3f} to {max(added):.3f}   {what}", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -117,7 +117,7 @@ double decode() {
   ClockFit clock(sample_clocks(source));
   ThreadRecorder thread(window, source, 0, 1, 1 << 20);
   Ring& ring = thread.ring();
-  stepscope::model::EventBatch spare;
+  RowBatch spare;
 
   auto const record = [&] {
     ring.release(ring.head());

@@ -39,7 +39,8 @@ BlockHeader header_of(model::TrackId track, model::EventView const& events) {
 
 }  // namespace
 
-Expected<TraceWriter> TraceWriter::create(std::string const& path) {
+Expected<TraceWriter> TraceWriter::create(std::string const& path,
+                                          base::BlockMemory const& memory) {
   int const fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 
   if (fd < 0) {
@@ -49,7 +50,7 @@ Expected<TraceWriter> TraceWriter::create(std::string const& path) {
     return fail("{}: cannot create ({}), choose another place with -o", path, std::strerror(errno));
   }
 
-  TraceWriter writer;
+  TraceWriter writer(memory);
   writer.path_ = path;
   writer.fd_ = fd;
 

@@ -26,8 +26,10 @@ namespace stepscope::file {
 class TraceWriter {
  public:
   /// Creates `path`, which must not exist, as a link neither, with the permissions that the umask
-  /// leaves. Errors: it exists, or the folder cannot be written.
-  static base::Expected<TraceWriter> create(std::string const& path);
+  /// leaves. `memory`: for encoding; must outlive the writer. Errors: it exists, or the folder
+  /// cannot be written.
+  static base::Expected<TraceWriter> create(std::string const& path,
+                                            base::BlockMemory const& memory = base::kHeapBlocks);
 
   /// Goes on behind a finished file with these blocks: for what is only known in the end. finish()
   /// writes a new index. When a write fails the file is made what it was. A link is refused.
@@ -66,7 +68,8 @@ class TraceWriter {
   [[nodiscard]] uint64_t bytes_written() const { return offset_; }
 
  private:
-  TraceWriter() = default;
+  explicit TraceWriter(base::BlockMemory const& memory = base::kHeapBlocks)
+      : encoder_(memory), columns_(memory) {}
   void begin_block();
   base::Expected<void> write_block(BlockHeader header);
   base::Expected<void> write_unpadded(BlockHeader header);

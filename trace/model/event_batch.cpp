@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "trace/model/event_view.h"
+
 namespace stepscope::model {
 namespace {
 
@@ -102,23 +104,7 @@ std::vector<uint32_t> radix_order(RowOrder const& before) {
 
 }  // namespace
 
-bool EventBatch::is_sorted() const {
-  // Without a branch a row, so that the compiler may compare many at once; chunks, so that a
-  // disorder near the begin ends it.
-  constexpr size_t kChunk = 1024;
-
-  for (size_t first = 1; first < size(); first += kChunk) {
-    size_t const last = std::min(first + kChunk, size());
-
-    unsigned disorder = 0;
-    for (size_t i = first; i < last; ++i)
-      disorder |= unsigned{start[i] < start[i - 1]} |
-                  (unsigned{start[i] == start[i - 1]} & unsigned{dur[i] > dur[i - 1]});
-    if (disorder != 0) return false;
-  }
-
-  return true;
-}
+bool EventBatch::is_sorted() const { return EventView(*this).is_sorted(); }
 
 std::vector<uint32_t> EventBatch::sorted_order() const {
   RowOrder const before{start, dur};
@@ -131,15 +117,7 @@ std::vector<uint32_t> EventBatch::sorted_order() const {
   return order;
 }
 
-std::vector<uint32_t> EventBatch::detail_rows() const {
-  std::vector<uint32_t> rows(size());
-  std::array<uint32_t, kDetailTableCount> next{};
-  for (size_t i = 0; i < size(); ++i) {
-    DetailTable const table = kind_info(kind[i]).table;
-    if (table != DetailTable::kNone) rows[i] = next[static_cast<size_t>(table)]++;
-  }
-  return rows;
-}
+std::vector<uint32_t> EventBatch::detail_rows() const { return model::detail_rows(kind); }
 
 EventBatch sorted_copy(EventBatch const& batch) {
   std::vector<uint32_t> const details = batch.detail_rows();

@@ -1,5 +1,6 @@
 #include "trace/model/event_view.h"
 
+#include <algorithm>
 #include <array>
 
 namespace stepscope::model {
@@ -37,6 +38,34 @@ EventView EventView::take_front(size_t rows) {
   (std::make_index_sequence<kDetailTableCount>());
 
   return front;
+}
+
+bool EventView::is_sorted() const {
+  // Without a branch a row, so that the compiler may compare many at once; chunks, so that a
+  // disorder near the begin ends it.
+  constexpr size_t kChunk = 1024;
+
+  for (size_t first = 1; first < size(); first += kChunk) {
+    size_t const last = std::min(first + kChunk, size());
+
+    unsigned disorder = 0;
+    for (size_t i = first; i < last; ++i)
+      disorder |= unsigned{start[i] < start[i - 1]} |
+                  (unsigned{start[i] == start[i - 1]} & unsigned{dur[i] > dur[i - 1]});
+    if (disorder != 0) return false;
+  }
+
+  return true;
+}
+
+std::vector<uint32_t> detail_rows(std::span<EventKind const> kinds) {
+  std::vector<uint32_t> rows(kinds.size());
+  std::array<uint32_t, kDetailTableCount> next{};
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    DetailTable const table = kind_info(kinds[i]).table;
+    if (table != DetailTable::kNone) rows[i] = next[static_cast<size_t>(table)]++;
+  }
+  return rows;
 }
 
 std::array<size_t, kDetailTableCount> count_details(std::span<EventKind const> kinds) {

@@ -32,8 +32,12 @@ struct EventView {
   [[nodiscard]] bool empty() const { return start.empty(); }
   /// The first `rows` rows (there must be as many), taken off this view.
   EventView take_front(size_t rows);
+  /// Whether the rows are in (start, −dur) order.
+  [[nodiscard]] bool is_sorted() const;
 };
 
+/// For every row, its row in its kind's detail table (0 for kinds without one).
+std::vector<uint32_t> detail_rows(std::span<EventKind const> kinds);
 /// How many rows of each detail table events of these kinds own.
 std::array<size_t, kDetailTableCount> count_details(std::span<EventKind const> kinds);
 

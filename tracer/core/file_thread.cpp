@@ -166,15 +166,15 @@ FileThread::Result FileThread::finish() {
   return result_;
 }
 
-model::EventBatch FileThread::spare_batch() {
+RowBatch FileThread::spare_batch() {
   std::lock_guard const lock(mutex_);
   if (spare_.empty()) return {};
-  model::EventBatch batch = std::move(spare_.back());
+  RowBatch batch = std::move(spare_.back());
   spare_.pop_back();
   return batch;
 }
 
-void FileThread::give_back(model::EventBatch batch) {
+void FileThread::give_back(RowBatch batch) {
   batch.clear();
   std::lock_guard const lock(mutex_);
   if (spare_.size() < kMaxSpareBatches) spare_.push_back(std::move(batch));

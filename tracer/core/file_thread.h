@@ -26,7 +26,7 @@
 
 #include "trace/base/expected.h"
 #include "trace/file/writer.h"
-#include "trace/model/event_batch.h"
+#include "tracer/core/rows/row_batch.h"
 #include "tracer/core/threads/own_thread.h"
 
 namespace stepscope::tracer {
@@ -75,15 +75,17 @@ class FileThread {
 
   // Memory of batches goes round, so that a flood of events takes no page faults.
   /// An empty batch, with the memory of an earlier one where there is one.
-  model::EventBatch spare_batch();
+  RowBatch spare_batch();
   /// Called by jobs.
-  void give_back(model::EventBatch batch);
+  void give_back(RowBatch batch);
 
  private:
   /// About 30 MB of rows: what a file system that stalls for a tenth of a second leaves behind at
   /// 10 M events/s.
   static constexpr size_t kMaxWaitingRows = 16 * file::kMaxBlockRows;
-  static constexpr size_t kMaxSpareBatches = 4;
+  /// 15 MB: new pages for a batch take as long as half of its decoding, and a burst that outlasts
+  /// these is rare.
+  static constexpr size_t kMaxSpareBatches = 8;
   struct Waiting {
     size_t rows;
     Job job;
@@ -112,7 +114,7 @@ class FileThread {
   size_t waiting_rows_ = 0;
   bool is_working_ = false;  ///< at a job that is not in the queue any more
   Ending ending_ = Ending::kNotYet;
-  std::vector<model::EventBatch> spare_;
+  std::vector<RowBatch> spare_;
   std::optional<OwnThread> thread_;
 };
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "trace/base/check.h"
+#include "tracer/core/unforked_memory.h"
 
 namespace stepscope::tracer {
 
@@ -25,24 +26,9 @@ constexpr size_t kPlentyParts = 64;
 
 bool is_ring_size(size_t bytes) { return bytes >= Ring::kMinBytes && (bytes & (bytes - 1)) == 0; }
 
-/// Addresses that can be written to; fresh pages are given on first touch. Null when the system
-/// refuses. All of it is made usable at once: a ring that grows must make no system call, since a
-/// sandbox may end a program that calls mprotect().
-uint64_t* memory_for(size_t bytes) {
-  void* const memory =
-      ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-
-  ::munlock(memory, bytes);  // after mlockall(MCL_FUTURE) every page would be made now, and counted
-  ::madvise(memory, bytes, MADV_NOHUGEPAGE);
-  ::madvise(memory, bytes, MADV_DONTDUMP);    // the program's core dump is what it is without us
-  ::madvise(memory, bytes, MADV_WIPEONFORK);  // fork() copies none of it, and the program takes no
-                                              // page fault for it later
-
-  if (::mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0) return static_cast<uint64_t*>(memory);
-  ::munmap(memory, bytes);
-  return nullptr;
-}
+/// All of it is made usable at once: a ring that grows must make no system call, since a sandbox
+/// may end a program that calls mprotect(). Null when the system refuses.
+uint64_t* memory_for(size_t bytes) { return static_cast<uint64_t*>(map_unforked(bytes)); }
 
 }  // namespace
 
@@ -69,13 +55,11 @@ bool Ring::addresses_cost_nothing() {
                                       << 42;  // 4 TB; sanitizers leave a program not many more
   uint64_t* const memory = memory_for(kMoreThanThereIs);
   if (memory == nullptr) return false;
-  ::munmap(memory, kMoreThanThereIs);
+  unmap_unforked(memory, kMoreThanThereIs);
   return true;
 }
 
-Ring::~Ring() {
-  if (words_ != nullptr) ::munmap(words_, max_bytes());
-}
+Ring::~Ring() { unmap_unforked(words_, max_bytes()); }
 
 uint64_t* Ring::reserve_past_fence(uint32_t count, uint64_t keep_free) {
   if (words_ == nullptr) return nullptr;

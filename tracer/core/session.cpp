@@ -10,6 +10,7 @@
 
 #include "tracer/core/process_info.h"
 #include "tracer/core/threads/short_slices.h"
+#include "tracer/core/unforked_memory.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -247,7 +248,7 @@ base::Expected<file::TraceWriter> Session::create_file() {
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
     int64_t const number = attempt < kNumberedNames ? attempt : epoch_ns();
     std::string const path = options_.folder + "/" + trace_file_name(options_, ::getpid(), number);
-    created = file::TraceWriter::create(path);
+    created = file::TraceWriter::create(path, kUnforkedBlocks);
 
     if (created) {
       // A disk that is full already: the next block says so again.

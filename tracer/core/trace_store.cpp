@@ -175,7 +175,7 @@ void TraceStore::write_rows(model::TrackId id) {
   Batch& batch = batches_[id.value];
 
   // Only tracks that fill blocks get memory for whole ones: others would hold it for nothing.
-  model::EventBatch fresh;
+  RowBatch fresh;
   if (batch.is_busy) {
     fresh = output_->spare_batch();
     fresh.reserve(file::kMaxBlockRows);
@@ -185,7 +185,9 @@ void TraceStore::write_rows(model::TrackId id) {
   batch.since_ns = -1;
   output_->submit(rows, [output = output_, id, events = batch.rows.take(std::move(fresh))](
                             file::TraceWriter& writer) mutable {
-    auto written = writer.write_events(id, events);
+    model::EventView const view = events.view();
+    auto written = view.is_sorted() ? writer.write_sorted_events(id, view)
+                                    : writer.write_events(id, events.copy());
     output->give_back(std::move(events));
     return written;
   });

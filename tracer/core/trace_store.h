@@ -15,8 +15,8 @@
 #include "trace/model/string_table.h"
 #include "trace/model/trace.h"
 #include "tracer/core/file_thread.h"
+#include "tracer/core/rows/track_rows.h"
 #include "tracer/core/threads/thread_names.h"
-#include "tracer/core/track_rows.h"
 
 namespace stepscope::tracer {
 

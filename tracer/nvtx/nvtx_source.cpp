@@ -125,7 +125,8 @@ void NvtxSource::drain_ring(Drained& drained, TraceStore& store, ClockFit const&
         decoder_.decode(drained.recorder->number(), {ring.at(position), words}, clock, store);
     ring.release(position);
   }
-  ring.prefault(kPagesAhead);  // only threads that go on recording get more memory
+  // Only threads that go on recording get more memory.
+  if (!is_over()) ring.prefault(kPagesAhead);
 }
 
 void NvtxSource::lose_ends(Drained& drained, ClockFit const& clock) {

@@ -46,7 +46,7 @@ class Pipeline {
   /// After finish(): the events of a track in the order in which a file would get them.
   [[nodiscard]] model::EventBatch const& events(uint32_t track) {
     auto const [place, is_new] = taken_.try_emplace(track);
-    if (is_new) place->second = store.rows(model::TrackId{track}).take();
+    if (is_new) place->second = store.rows(model::TrackId{track}).take().copy();
     return place->second;
   }
   /// After finish(): all rows, track by track in the order of their starts.

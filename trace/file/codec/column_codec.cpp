@@ -119,11 +119,6 @@ void ColumnEncoder::clear() {
   count_ = 0;
 }
 
-std::span<uint64_t> ColumnEncoder::coded(size_t count) {
-  if (coded_.size() < count) coded_.resize(count);
-  return {coded_.data(), count};
-}
-
 void ColumnEncoder::put_head(ColumnHead const& head) {
   put_column_head(head, heads_);
   ++count_;
@@ -133,11 +128,11 @@ void ColumnEncoder::put_planes(ColumnHead head, std::span<uint64_t const> values
   uint64_t all = 0;
   for (uint64_t const value : values) all |= value;
   head.width = width_of(all);
-  planes_.resize(head.width * values.size());
-  split_planes(values, head.width, planes_.data());
+  std::span<std::byte> const planes = planes_.room(head.width * values.size());
+  split_planes(values, head.width, planes.data());
   for (size_t p = 0; p < head.width; ++p)
-    head.planes[p] = store_plane(base::ByteSpan(planes_).subspan(p * values.size(), values.size()),
-                                 compressor_, data_);
+    head.planes[p] =
+        store_plane(planes.subspan(p * values.size(), values.size()), compressor_, data_);
   put_head(head);
 }
 
@@ -150,7 +145,7 @@ void ColumnEncoder::put_times(uint8_t scope, uint8_t start_number, uint8_t dur_n
   auto const start = as_unsigned(signed_start);
   auto const dur = as_unsigned(signed_dur);
   uint64_t const unit = common_unit(start, dur);
-  std::span<uint64_t> const out = coded(start.size());
+  std::span<uint64_t> const out = coded_.room(start.size());
 
   // Durations first: a reader needs them for the gaps.
   for (size_t i = 0; i < dur.size(); ++i) out[i] = unit == 1 ? dur[i] : dur[i] / unit;
@@ -178,7 +173,7 @@ void ColumnEncoder::put_times(uint8_t scope, uint8_t start_number, uint8_t dur_n
 
 void ColumnEncoder::put_dictionary(uint8_t scope, uint8_t number,
                                    std::span<uint32_t const> values) {
-  std::span<uint64_t> const out = coded(values.size());
+  std::span<uint64_t> const out = coded_.room(values.size());
   dictionary_.clear();
   ++epoch_;
 
@@ -210,7 +205,7 @@ void ColumnEncoder::put_dictionary(uint8_t scope, uint8_t number,
 
 void ColumnEncoder::put_sparse(uint8_t scope, uint8_t number, std::span<uint64_t const> values) {
   if (is_constant(values)) return put(scope, number, values);
-  std::span<uint64_t> const out = coded(values.size());
+  std::span<uint64_t> const out = coded_.room(values.size());
 
   uint64_t const base =
       *std::find_if(values.begin(), values.end(), [](uint64_t value) { return value != 0; });
@@ -252,7 +247,7 @@ void ColumnEncoder::put(uint8_t scope, uint8_t number, std::span<uint64_t const>
     delta_bits += bits(zigzag(values[i] - values[i - 1]));
   });
 
-  std::span<uint64_t> const out = coded(values.size());
+  std::span<uint64_t> const out = coded_.room(values.size());
   // Values that repeat compress better as they are; differences must be clearly shorter.
   bool const delta = delta_bits * 4 < plain_bits * 3;
   for (size_t i = 0; i < values.size(); ++i) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/base/bytes.h"
+#include "trace/base/scratch.h"
 #include "trace/file/codec/byte_planes.h"
 #include "trace/file/codec/compression.h"
 
@@ -51,6 +52,9 @@ bool get_column_head(base::ByteReader& in, ColumnHead& head);
 /// its buffers: use one for a file.
 class ColumnEncoder {
  public:
+  /// `memory`: for what it writes and reads between two columns; must outlive it.
+  explicit ColumnEncoder(base::BlockMemory const& memory = base::kHeapBlocks)
+      : coded_(memory), planes_(memory) {}
   /// Begins a new payload.
   void clear();
   /// Number of columns so far, heads and data: what finish() of event_codec puts together.
@@ -70,15 +74,14 @@ class ColumnEncoder {
   void put(uint8_t scope, uint8_t number, std::span<uint64_t const> values);
 
  private:
-  std::span<uint64_t> coded(size_t count);
   void put_planes(ColumnHead head, std::span<uint64_t const> values);
   void put_head(ColumnHead const& head);
 
   Compressor compressor_;
   base::ByteWriter heads_, data_;
   uint32_t count_ = 0;
-  std::vector<uint64_t> coded_;
-  std::vector<std::byte> planes_;
+  base::Scratch<uint64_t> coded_;
+  base::Scratch<std::byte> planes_;
   std::vector<uint32_t> dictionary_, index_of_, slot_epoch_;
   uint32_t epoch_ = 0;
 };

@@ -110,22 +110,22 @@ void EventEncoder::encode(model::EventView const& events, base::ByteWriter& out)
   columns_.clear();
   columns_.put_times(kBaseScope, kStart, kDur, events.start, events.dur);
 
-  names_.resize(events.size());
-  for (size_t i = 0; i < events.size(); ++i) names_[i] = events.name[i].value;
-  columns_.put_dictionary(kBaseScope, kName, names_);
+  std::span<uint32_t> const names = names_.room(events.size());
+  for (size_t i = 0; i < events.size(); ++i) names[i] = events.name[i].value;
+  columns_.put_dictionary(kBaseScope, kName, names);
 
-  values_.resize(events.size());
-  for (size_t i = 0; i < events.size(); ++i) values_[i] = to_bits(events.kind[i]);
-  columns_.put(kBaseScope, kKind, values_);
+  std::span<uint64_t> const kinds = values_.room(events.size());
+  for (size_t i = 0; i < events.size(); ++i) kinds[i] = to_bits(events.kind[i]);
+  columns_.put(kBaseScope, kKind, kinds);
   columns_.put_sparse(kBaseScope, kCorrelation, events.correlation);
 
   for_each_table(events.details, [&](int index, auto const& table, auto const& fields) {
     if (table.empty()) return;
-    values_.resize(table.size());
+    std::span<uint64_t> const values = values_.room(table.size());
     uint8_t number = 0;
     for_each_field(fields, [&](auto const& field) {
-      for (size_t i = 0; i < table.size(); ++i) values_[i] = to_bits(table[i].*field.member);
-      columns_.put(static_cast<uint8_t>(index + 1), number++, values_);
+      for (size_t i = 0; i < table.size(); ++i) values[i] = to_bits(table[i].*field.member);
+      columns_.put(static_cast<uint8_t>(index + 1), number++, values);
     });
   });
 

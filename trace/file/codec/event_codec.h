@@ -40,13 +40,16 @@ struct ColumnSelection {
 /// Not thread-safe: one a thread.
 class EventEncoder {
  public:
+  /// `memory`: as ColumnEncoder's.
+  explicit EventEncoder(base::BlockMemory const& memory = base::kHeapBlocks)
+      : columns_(memory), values_(memory), names_(memory) {}
   /// Appends the payload of `events`: at most kMaxBlockRows, sorted.
   void encode(model::EventView const& events, base::ByteWriter& out);
 
  private:
   ColumnEncoder columns_;
-  std::vector<uint64_t> values_;
-  std::vector<uint32_t> names_;
+  base::Scratch<uint64_t> values_;
+  base::Scratch<uint32_t> names_;
 };
 
 /// Detail rows by table: of a block.

@@ -79,7 +79,7 @@ class RealBuffers : public testing::Test {
     }
     decoder_->finish(clock_, store_);
     for (uint32_t t = 0; t < store_.tracks().size(); ++t)
-      tracks_.push_back(store_.rows(model::TrackId{t}).take());
+      tracks_.push_back(store_.rows(model::TrackId{t}).take().copy());
   }
   size_t count(model::EventKind kind) const {
     size_t result = 0;

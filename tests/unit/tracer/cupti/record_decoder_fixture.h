@@ -101,7 +101,7 @@ class RecordDecoderTest : public testing::TestWithParam<Writer> {
 
   model::EventBatch const& events(uint32_t track) {
     auto const [place, is_new] = taken_.try_emplace(track);
-    if (is_new) place->second = store.rows(model::TrackId{track}).take();
+    if (is_new) place->second = store.rows(model::TrackId{track}).take().copy();
     return place->second;
   }
   /// After finish(): of all tracks.

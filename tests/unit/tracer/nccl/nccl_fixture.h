@@ -47,7 +47,8 @@ class NcclPipeline {
 
     std::vector<CallRow> result;
     for (uint32_t t = 0; t < store.tracks().size(); ++t) {
-      model::EventBatch const events = model::sorted_copy(store.rows(model::TrackId{t}).take());
+      model::EventBatch const taken = store.rows(model::TrackId{t}).take().copy();
+      model::EventBatch const events = model::sorted_copy(taken);
       auto const& details = std::get<model::DetailColumn<model::CollectiveDetail>>(events.details);
       for (size_t i = 0; i < events.size(); ++i)
         result.push_back({std::string(store.text(events.name[i])), store.tracks()[t].id,

@@ -70,7 +70,7 @@ TEST_F(NvmlSourceTest, samples_become_rows_of_counter_tracks) {
       << "one metric fails in the fake, and the fake reports only one power";
   for (uint32_t t = 0; t < store.tracks().size(); ++t) {
     EXPECT_EQ(store.tracks()[t].kind, model::TrackKind::kCounter);
-    auto const events = store.rows(model::TrackId{t}).take();
+    auto const events = store.rows(model::TrackId{t}).take().copy();
     ASSERT_FALSE(events.empty());
     EXPECT_EQ(events.kind[0], model::EventKind::kSample);
     EXPECT_TRUE(events.is_sorted());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/model/event_batch.h"
+#include "tracer/core/rows/row_batch.h"
 
 namespace stepscope::tracer {
 
@@ -31,7 +32,7 @@ class TrackRows {
     uint32_t const row = take_row(start_ns, name);
     events_.kind[row] = kind;
     events_.correlation[row] = correlation;
-    (std::get<model::DetailColumn<Detail>>(events_.details).push_back(detail), ...);
+    (std::get<UnforkedColumn<Detail>>(events_.details).push_back(detail), ...);
     return open_row(row);
   }
   /// Adds an event that has ended; `dur_ns` ≥ 0.
@@ -43,7 +44,7 @@ class TrackRows {
     events_.dur[row] = dur_ns;
     events_.kind[row] = kind;
     events_.correlation[row] = correlation;
-    (std::get<model::DetailColumn<Detail>>(events_.details).push_back(detail), ...);
+    (std::get<UnforkedColumn<Detail>>(events_.details).push_back(detail), ...);
   }
   /// An end before the start gives a duration of 0.
   void end(Open open, int64_t end_ns) {
@@ -80,7 +81,7 @@ class TrackRows {
   [[nodiscard]] size_t ended() const { return size_ - open_count_ - dropped_.size(); }
   /// The rows of all ended events, in the order of their starts. Open ones stay, in the memory of
   /// `fresh` (which must be empty).
-  model::EventBatch take(model::EventBatch fresh = {});
+  RowBatch take(RowBatch fresh = {});
 
  private:
   static constexpr Open kNoOpen = UINT32_MAX;
@@ -117,11 +118,10 @@ class TrackRows {
     first_free_ = open;
   }
   void add_unused_rows();
-  void resize(size_t rows);
   void erase_detail(uint32_t row);
   template <class Detail>
   void insert_detail(uint32_t row, Detail const& detail) {
-    auto& table = std::get<model::DetailColumn<Detail>>(events_.details);
+    auto& table = std::get<UnforkedColumn<Detail>>(events_.details);
     auto const later =
         static_cast<ptrdiff_t>(details_after(row, model::DetailTableOf<Detail>::value));
     table.insert(table.end() - later, detail);
@@ -129,7 +129,7 @@ class TrackRows {
   [[nodiscard]] size_t details_after(uint32_t row, model::DetailTable table) const;
   [[nodiscard]] std::vector<Open> open_in_row_order() const;
 
-  model::EventBatch events_;  ///< rows from size_ on are unused: all zero but their names
+  RowBatch events_;  ///< rows from size_ on are unused: all zero but their names
   uint32_t size_ = 0;
   uint32_t open_count_ = 0;
   std::vector<uint32_t> row_;  ///< of each Open; of a free one the next free one

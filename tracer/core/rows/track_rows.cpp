@@ -1,4 +1,4 @@
-#include "tracer/core/track_rows.h"
+#include "tracer/core/rows/track_rows.h"
 
 #include <utility>
 
@@ -6,15 +6,14 @@ namespace stepscope::tracer {
 namespace {
 
 using model::DetailTable;
-using model::EventBatch;
 
-DetailTable table_of(EventBatch const& events, uint32_t row) {
+DetailTable table_of(RowBatch const& events, uint32_t row) {
   return model::kind_info(events.kind[row]).table;
 }
 
 /// Calls visit(vector) for that table of the batch; not for kNone.
 template <class Visit>
-void with_table(EventBatch& events, DetailTable table, Visit&& visit) {
+void with_table(RowBatch& events, DetailTable table, Visit&& visit) {
   int index = 0;
   std::apply(
       [&](auto&... vector) {
@@ -37,28 +36,34 @@ void erase_places(Values& values, std::vector<uint32_t> const& places) {
 }
 
 /// For each of the rows, its place in the detail table of its kind (0 for kinds without one).
-std::vector<uint32_t> detail_places(EventBatch const& events, std::vector<uint32_t> const& rows) {
+std::vector<uint32_t> detail_places(RowBatch const& events, std::vector<uint32_t> const& rows) {
   std::vector<uint32_t> places(rows.size());
   bool const any = std::any_of(rows.begin(), rows.end(), [&](uint32_t row) {
     return table_of(events, row) != DetailTable::kNone;
   });
   if (!any) return places;
-  std::vector<uint32_t> const all = events.detail_rows();
+  std::vector<uint32_t> const all = model::detail_rows(events.kind);
   for (size_t i = 0; i < rows.size(); ++i) places[i] = all[rows[i]];
   return places;
 }
 
-void copy_row(EventBatch const& from, uint32_t row, uint32_t detail_place, EventBatch& to) {
+void copy_detail(RowBatch const& from, DetailTable table, uint32_t place, RowBatch& to) {
+  with_table(to, table, [&](auto& rows) {
+    rows.push_back(std::get<std::remove_reference_t<decltype(rows)>>(from.details)[place]);
+  });
+}
+
+void copy_row(RowBatch const& from, uint32_t row, uint32_t detail_place, RowBatch& to) {
   to.start.push_back(from.start[row]);
   to.dur.push_back(from.dur[row]);
   to.name.push_back(from.name[row]);
   to.kind.push_back(from.kind[row]);
   to.correlation.push_back(from.correlation[row]);
-  model::copy_detail(from.details, table_of(from, row), detail_place, to.details);
+  copy_detail(from, table_of(from, row), detail_place, to);
 }
 
 /// `rows` are sorted, `places` are those of their details.
-void erase_rows(EventBatch& events, std::vector<uint32_t> const& rows,
+void erase_rows(RowBatch& events, std::vector<uint32_t> const& rows,
                 std::vector<uint32_t> const& places) {
   if (rows.empty()) return;
 
@@ -80,18 +85,10 @@ void erase_rows(EventBatch& events, std::vector<uint32_t> const& rows,
 
 }  // namespace
 
-void TrackRows::resize(size_t rows) {
-  events_.start.resize(rows);
-  events_.dur.resize(rows);
-  events_.name.resize(rows);
-  events_.kind.resize(rows);
-  events_.correlation.resize(rows);
-}
-
 void TrackRows::add_unused_rows() {
   // Few for tracks of few events; never so many that they leave the cache before they are used.
   constexpr size_t kFewest = 32, kMost = 4096;
-  resize(size_ + std::clamp<size_t>(3 * size_, kFewest, kMost));
+  events_.resize(size_ + std::clamp<size_t>(3 * size_, kFewest, kMost));
 }
 
 size_t TrackRows::details_after(uint32_t row, DetailTable table) const {
@@ -119,8 +116,8 @@ std::vector<TrackRows::Open> TrackRows::open_in_row_order() const {
   return result;
 }
 
-EventBatch TrackRows::take(EventBatch fresh) {
-  resize(size_);
+RowBatch TrackRows::take(RowBatch fresh) {
+  events_.resize(size_);
 
   std::vector<Open> const open = open_in_row_order();
   std::vector<uint32_t> leaving = std::exchange(dropped_, {});
