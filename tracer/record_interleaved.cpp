@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "trace/base/format.h"
-#include "tracer/core/local_socket.h"
 #include "tracer/core/options.h"
+#include "tracer/core/sockets/local_socket.h"
 #include "tracer/interleave/interleave_keeper.h"
 #include "tracer/record_parts.h"
 

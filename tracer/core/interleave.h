@@ -9,9 +9,9 @@
 // processes ask, the turn ends. Meanwhile the command stops the whole program, so that its loaders
 // and writers are held, too.
 //
-// Turns are counted from a process's first step. A process whose first step comes when others have
-// had n turns takes the steps of n turns at once: processes meet in collectives, and one that had
-// fewer steps than another would keep it waiting in the middle of a step.
+// Turns are counted from a process's first step. Processes meet in collectives, where one that had
+// fewer steps than another would keep it waiting. So a process whose first step comes when others
+// have had n turns takes the steps of n turns at once.
 #pragma once
 
 #include <atomic>
@@ -40,8 +40,8 @@ class Turns {
     int64_t most = 0;   ///< then it has to wait again
   };
 
-  /// `address` is the command's, which hears of this process at its first step. `steps` ≥ 1: of each
-  /// thread, in a turn. Where the command is gone, or there can be no thread, turns are over.
+  /// `address` is the command's, which hears of this process at its first step. `steps` ≥ 1: of
+  /// each thread, in a turn. Where the command is gone, or there can be no thread, turns are over.
   Turns(std::string address, int64_t steps);
 
   /// The next step of this thread is of the turn that it has, or turns are over for it; else it has

@@ -5,7 +5,7 @@
 
 #include <sys/socket.h>
 
-#include "tracer/core/local_socket.h"
+#include "tracer/core/sockets/local_socket.h"
 #include "tracer/core/threads/private_descriptors.h"
 
 namespace stepscope::tracer {
@@ -44,9 +44,9 @@ FileDescriptor connect_quietly(std::string const& address) {
 
 base::Expected<std::unique_ptr<InterleaveSocket>> InterleaveSocket::open(std::string address) {
   std::unique_ptr<InterleaveSocket> self(new InterleaveSocket);
-  auto thread = OwnThread::start(
-      "stepscope-turns",
-      [turns = self.get(), address = std::move(address)] { turns->run(address); });
+  auto thread =
+      OwnThread::start("stepscope-turns",
+                       [turns = self.get(), address = std::move(address)] { turns->run(address); });
   if (!thread) return base::fail_with(thread);
   self->thread_ = std::move(*thread);
 

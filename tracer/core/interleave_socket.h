@@ -26,9 +26,9 @@ struct InterleaveMessage {
 /// One caller at a time.
 class InterleaveSocket {
  public:
-  /// `address` is the command's (local_socket.h). It is connected by the first call below, on the
-  /// thread: workers that mark no steps are no load to the command, and a step that a signal handler
-  /// marks allocates nothing. Errors: no thread, or no descriptors of its own.
+  /// `address` is the command's (local_socket.h). The first call below connects to it, on the
+  /// thread. So workers that mark no steps are no load to the command, and a step that a signal
+  /// handler marks allocates nothing. Errors: no thread, or no descriptors of its own.
   static base::Expected<std::unique_ptr<InterleaveSocket>> open(std::string address);
   ~InterleaveSocket();
   InterleaveSocket(InterleaveSocket const&) = delete;

@@ -10,15 +10,15 @@
 
 #include "trace/base/format.h"
 #include "tracer/core/interleave_socket.h"
-#include "tracer/core/local_socket.h"
+#include "tracer/core/sockets/local_socket.h"
 
 namespace stepscope::tracer {
 namespace {
 
 using KeeperClock = std::chrono::steady_clock;
 
-/// Processes that were started while their program was being stopped, and the end of a program where
-/// the system has no descriptors of processes, are found this late at most.
+/// How late the command finds a process that was started while its program was being stopped, and
+/// the end of a program where the system has no descriptors of processes.
 constexpr int kLookAgainMs = 200;
 /// One a process that marks steps; more are no job of one machine.
 constexpr size_t kMostPeers = 1'024;
@@ -107,9 +107,8 @@ void InterleaveKeeper::take_turns() {
   sides_[*order_.holder()].processes.go_on();
 
   for (TurnOrder::Answer const& answer : answers) {
-    auto const peer = std::find_if(peers_.begin(), peers_.end(), [&](Peer const& one) {
-      return one.number == answer.process;
-    });
+    auto const peer = std::find_if(peers_.begin(), peers_.end(),
+                                   [&](Peer const& one) { return one.number == answer.process; });
     InterleaveMessage const train{answer.turn};
     // One that is gone is noticed when its socket is read.
     if (peer != peers_.end())
@@ -126,10 +125,10 @@ void InterleaveKeeper::end_when_stuck() {
   auto const lasted = order_.kept_too_long(now);
   if (!lasted) return;
   auto const missing = order_.missing();
-  std::string const which =
-      missing.of > 1 ? fmt::format(", {} of its {} processes did not come to its end",
-                                   missing.processes, missing.of)
-                     : std::string();
+  std::string const which = missing.of > 1
+                                ? fmt::format(", {} of its {} processes did not come to its end",
+                                              missing.processes, missing.of)
+                                : std::string();
   end_turns(fmt::format("{} kept its turn for {}{}; {}", program,
                         base::format_duration(lasted->count()), which, kBeside));
 }

@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include "tracer/core/file_descriptor.h"
+#include "tracer/core/sockets/file_descriptor.h"
 #include "tracer/interleave/process_tree.h"
 #include "tracer/interleave/read_signals.h"
 #include "tracer/interleave/turn_order.h"

@@ -39,7 +39,7 @@ std::vector<pid_t> numbers_in(std::string const& folder) {
 /// The system keeps lists of children, unless it was built without.
 bool has_lists_of_children() { return ::access("/proc/thread-self/children", R_OK) == 0; }
 
-/// Of all threads of the process: each has those that it has started.
+/// Each thread of the process has a list of its own children.
 std::vector<pid_t> children_by_list(pid_t process) {
   std::vector<pid_t> children;
   std::string const threads = fmt::format("/proc/{}/task", process);

@@ -1,7 +1,7 @@
-// All processes of a program, to stop them and let them go on: those of its process group, those
-// that any of them has started, whatever group or session they have taken since (mpirun gives each
-// rank a group of its own), and those that have connected to the command, which may have lost their
-// parent.
+// All processes of a program, to stop them and let them go on. They are its process group, and all
+// that these have started, also those in other groups or sessions: mpirun gives each rank a group
+// of its own. Processes that have connected to the command belong to it, too: they may have lost
+// their parent.
 #pragma once
 
 #include <set>
@@ -13,8 +13,8 @@
 
 namespace stepscope::tracer {
 
-/// Those that run below these, and these. Processes of other users cannot be left out, nor can
-/// those that end meanwhile.
+/// The roots, and all processes that they or these have started. One that ends meanwhile may be
+/// among them; one that begins meanwhile may be missing.
 std::vector<pid_t> processes_below(std::vector<pid_t> const& roots);
 
 class ProcessTree {
@@ -29,11 +29,11 @@ class ProcessTree {
   void add(pid_t process) { others_.insert(process); }
   void remove(pid_t process) { others_.erase(process); }
 
-  /// All of them, and those that they start while they are being stopped.
+  /// Stops all, and what they start while they are being stopped.
   void stop();
-  /// Those that were not found by stop(). Cheap; to be called again while the program is stopped.
+  /// Stops what stop() has not found; to be called again while the program is stopped.
   void stop_late_ones();
-  /// All that were stopped.
+  /// Continues all that were stopped.
   void go_on();
   void kill();
   [[nodiscard]] bool is_stopped() const { return is_stopped_; }

@@ -7,7 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "tracer/core/file_descriptor.h"
+#include "tracer/core/sockets/file_descriptor.h"
 
 namespace stepscope::tracer {
 

@@ -41,8 +41,8 @@ void StoppedProcesses::List::let_go_on() const {
 }
 
 StoppedProcesses::StoppedProcesses() {
-  void* const memory = ::mmap(nullptr, sizeof(Lists), PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      ::mmap(nullptr, sizeof(Lists), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   is_shared_ = memory != MAP_FAILED;
   lists_ = is_shared_ ? new (memory) Lists : new Lists;
 

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "tracer/core/file_descriptor.h"
+#include "tracer/core/sockets/file_descriptor.h"
 
 namespace stepscope::tracer {
 
@@ -19,15 +19,15 @@ class StoppedProcesses {
   /// In memory that the watching process shares. One thread writes.
   class List {
    public:
-    /// Before the signal that stops it. As for kill(): negative = a process group. More than
-    /// kMost are not kept.
+    /// Call it before the signal that stops the process. Negative = a process group, as for
+    /// kill(). More than kMost are not kept.
     void add(pid_t process) {
       uint32_t const at = count_.load(std::memory_order_relaxed);
       if (at == kMost) return;
       processes_[at].store(process, std::memory_order_relaxed);
       count_.store(at + 1, std::memory_order_release);
     }
-    /// After they went on.
+    /// Call it after they went on.
     void clear() { count_.store(0, std::memory_order_release); }
     void let_go_on() const;
 
@@ -37,15 +37,15 @@ class StoppedProcesses {
     std::array<std::atomic<pid_t>, kMost> processes_{};
   };
 
-  /// Starts the watching process. While the system gives none, the lists are kept for nobody. Before
-  /// this process has other threads, or descriptors that must not be kept open.
+  /// Starts the watching process, if the system gives one. Call it before this process has other
+  /// threads.
   StoppedProcesses();
   /// Ends the watching process.
   ~StoppedProcesses();
   StoppedProcesses(StoppedProcesses const&) = delete;
   StoppedProcesses& operator=(StoppedProcesses const&) = delete;
 
-  /// Of the two programs.
+  /// The list of one of the two programs.
   [[nodiscard]] List& of(size_t program) { return (*lists_)[program]; }
 
  private:

@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kTimeToEnd{10};
 }  // namespace
 
 void TurnOrder::ask(size_t program, int64_t number, int64_t had, Time now) {
-  // The first of a program whose processes have all ended has nobody to catch up with.
+  // The first of a program whose processes have all ended has no other one to catch up with.
   if (!has_processes(program)) turns_[program] = holder_ == program ? 1 : 0;
   if (holder_ == program) left_since_.reset();
 

@@ -2,8 +2,8 @@
 // no sockets, no signals, and the time is the caller's.
 //
 // A turn covers all processes of a program that mark steps: it ends when each of them asks for the
-// next one. They meet in collectives, so each must have begun the same number of steps when the
-// turn ends: whoever joins late is allowed the turns that the others have had, at once.
+// next one. They meet in collectives, so each must have begun the same number of steps by then. A
+// process that joins late is allowed at once the turns that the others have had.
 #pragma once
 
 #include <array>
@@ -28,9 +28,8 @@ class TurnOrder {
     size_t processes = 0, of = 0;
   };
 
-  /// A process is at the begin of a step, with all of its threads. `process` is any number that no
-  /// other one has; it takes part from its first question on. `had`: turns, as the process counts
-  /// them.
+  /// A process is at the begin of a step, with all of its threads. It takes part from its first
+  /// question on. `process` is a number that no other one has, `had` the turns that it has had.
   void ask(size_t program, int64_t process, int64_t had, Time now);
   /// The process has ended. No other one waits for it.
   void leave(int64_t process, Time now);

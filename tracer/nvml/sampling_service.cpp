@@ -14,7 +14,7 @@
 #include <signal.h>
 
 #include "tracer/core/clock.h"
-#include "tracer/core/local_socket.h"
+#include "tracer/core/sockets/local_socket.h"
 #include "tracer/nvml/sampling_socket.h"
 
 namespace stepscope::tracer::nvml {

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "tracer/core/local_socket.h"
+#include "tracer/core/sockets/local_socket.h"
 
 namespace stepscope::tracer::nvml {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "trace/base/expected.h"
-#include "tracer/core/file_descriptor.h"
+#include "tracer/core/sockets/file_descriptor.h"
 #include "tracer/nvml/sampling_messages.h"
 
 namespace stepscope::tracer::nvml {

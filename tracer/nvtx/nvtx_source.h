@@ -29,9 +29,7 @@ class NvtxSource : public Source {
   NvtxSource(NvtxSource const&) = delete;
   NvtxSource& operator=(NvtxSource const&) = delete;
   /// Before any thread attaches; see Turns.
-  void take_turns(std::string address, int64_t steps) {
-    turns_.emplace(std::move(address), steps);
-  }
+  void take_turns(std::string address, int64_t steps) { turns_.emplace(std::move(address), steps); }
 
   /// A recorder for the calling thread, valid until it was closed; the thread's first event makes
   /// it. Null when the capture is over, or, counted, when there is no memory. Thread-safe and safe

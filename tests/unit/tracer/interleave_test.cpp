@@ -17,7 +17,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tracer/core/local_socket.h"
+#include "tracer/core/sockets/local_socket.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -115,6 +115,7 @@ TEST_F(TurnsTest, AnAnswerThatGivesNoTurnEndsThem) {
     EXPECT_FALSE(begin_step(turns, member));
     EXPECT_TRUE(begin_step(turns, member)) << "it goes on without turns";
   });
+
   EXPECT_EQ(asked_after(), 0);
   train(0);
   program.join();
@@ -276,6 +277,7 @@ TEST_F(TurnsTest, TheProgramNeverHasTheDescriptor) {
     Turns::Member member;
     EXPECT_TRUE(begin_step(turns, member));
   });
+
   auto const before = descriptors();
   EXPECT_EQ(asked_after(), 0);
   EXPECT_EQ(descriptors(), before + 1) << "the command's end, which is in this process";

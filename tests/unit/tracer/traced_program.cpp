@@ -18,10 +18,8 @@
 #include <vector>
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -32,6 +30,7 @@
 #include <nvtx3/nvToolsExtCudaRt.h>
 #endif
 
+#include "tests/unit/tracer/interleave/shared_barrier.h"
 #include "tracer/api/annotate.h"
 #include "tracer/api/capture.h"
 #include "tracer/api/device_events.h"
@@ -117,36 +116,11 @@ void train_aloud(char const* letter, int steps) {
   std::_Exit(0);  // nothing else is written
 }
 
-/// A step that all processes of a training begin together and end together, as with a collective.
-class SharedBarrier {
- public:
-  /// `file`: the same for all processes; it is made by the first.
-  SharedBarrier(char const* file, int processes) : processes_(processes) {
-    int const opened = ::open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (opened < 0 || ::ftruncate(opened, sizeof(std::atomic<int>)) != 0) std::_Exit(3);
-    void* const memory = ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
-                                MAP_SHARED, opened, 0);
-    if (memory == MAP_FAILED) std::_Exit(3);
-    arrived_ = static_cast<std::atomic<int>*>(memory);
-    ::close(opened);
-  }
-  void meet() {
-    ++arrived_here_;
-    arrived_->fetch_add(1);
-    while (arrived_->load() < arrived_here_ * processes_) std::this_thread::yield();
-  }
-
- private:
-  int const processes_;
-  int arrived_here_ = 0;
-  std::atomic<int>* arrived_ = nullptr;
-};
-
 /// One of several processes whose steps need each other, each in a session of its own as the ranks
 /// of mpirun are in groups of their own.
 void train_together(char const* file, int processes, char const* letter, int steps) {
   ::setsid();
-  SharedBarrier barrier(file, processes);
+  stepscope::tracer::SharedBarrier barrier(file, processes);
   for (int i = 0; i < steps; ++i) {
     Step const step(i);
     barrier.meet();

@@ -169,6 +169,7 @@ TEST(ProcessTreeTest, WhatIsStoppedGoesOnWhenTheCommandIsGone) {
     tree.stop();
     ::kill(::getpid(), SIGKILL);
   }
+
   ::waitpid(command, nullptr, 0);
   EXPECT_TRUE(comes_to([&] { return program.all(runs); }));
 }

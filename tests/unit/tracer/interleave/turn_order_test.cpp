@@ -94,6 +94,7 @@ TEST_F(TurnOrderTest, AProcessThatJoinsLateCatchesUp) {
   ask(0, 1);
   ask(0, 2);
   EXPECT_EQ(turn_of(2), 0) << "the other program trains";
+
   ask(1, 10);
   ask(1, 10);
   ask(0, 3);
@@ -130,6 +131,7 @@ TEST_F(TurnOrderTest, AProcessAfterAllOthersBeginsAnew) {
   ask(1, 10);
   ask(0, 1);
   leave(1);  // while it waits for its turn
+
   ask(1, 10);
   ask(1, 10);
   EXPECT_EQ(order_.holder(), 0U);

@@ -1,7 +1,7 @@
 // Sockets between traced programs and the command that records them. They carry packets, and
-// connect processes of one user only. Their names are Linux's abstract names: these leave no file
-// behind, no path is too long, and whatever closes its descriptors or starts others in sessions of
-// their own (mpirun) still reaches the command.
+// connect processes of one user only. Their names are Linux's abstract names, which leave no file
+// behind and are never too long. A process that has closed what it inherited, as ranks of mpirun
+// have, still reaches the command.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "trace/base/expected.h"
-#include "tracer/core/file_descriptor.h"
+#include "tracer/core/sockets/file_descriptor.h"
 
 namespace stepscope::tracer {
 

@@ -1,4 +1,4 @@
-#include "tracer/core/local_socket.h"
+#include "tracer/core/sockets/local_socket.h"
 
 #include <algorithm>
 #include <cerrno>
