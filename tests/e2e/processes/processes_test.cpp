@@ -159,7 +159,7 @@ TEST_F(SeveralProcesses, TakeTurnsWithAnotherProgram) {
     ASSERT_EQ(run->ranks.size(), 2U) << name;
     for (model::RankTrace const& rank : run->ranks) {
       HeldProcess const process = held_process(rank.trace);
-      EXPECT_EQ(process.steps, 40);
+      EXPECT_GE(process.steps, 40);
       EXPECT_GE(process.held, 8) << name;
       EXPECT_EQ(process.turns, held_process(run->ranks[0].trace).turns) << "both at once";
     }
