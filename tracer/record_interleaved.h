@@ -19,8 +19,8 @@ struct InterleavedProgram {
 };
 
 /// `options` has what both share; its output does not count, and no part may be chosen. A turn has
-/// `turn_steps` steps. Turns end, and both programs go on beside each other, when one program ends,
-/// has several processes that annotate steps, or keeps its turn too long. The command reports that.
+/// `turn_steps` steps of each process that annotates steps. Turns end, and both programs go on
+/// beside each other, when one program ends, or keeps its turn too long. The command reports that.
 /// The exit code is that of the first program that failed, else 0.
 base::Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_steps,
                                        InterleavedProgram const& first,

@@ -7,8 +7,8 @@
 
 namespace stepscope::tracer {
 
-Turns::Turns(ProgramSocket socket, int64_t steps) : steps_(steps) {
-  auto opened = InterleaveSocket::open(socket);
+Turns::Turns(std::string address, int64_t steps) : steps_(steps) {
+  auto opened = InterleaveSocket::open(std::move(address));
   over_ = !opened;
   if (opened) socket_ = std::move(*opened);
   has_thread_ = opened.has_value();
@@ -28,7 +28,8 @@ bool Turns::wait(Member& member) {
 /// The thread is counted until it has its turn.
 bool Turns::wait_whole(Member& member) {
   std::unique_lock lock(mutex_);
-  if (!member.joined) ++members_;
+  bool const is_new = !member.joined;
+  if (is_new) ++members_;
   member.joined = true;
   bool const waits = member.turn == turn_;  // else the others have a new turn already
   if (waits) ++waiting_;
@@ -44,16 +45,23 @@ bool Turns::wait_whole(Member& member) {
 
   changed_.notify_all();
   member.free = over_;
+  int64_t const turns = is_new && turn_ == first_ ? first_ : 1;
   member.turn = turn_;
   member.steps = 1;
+  member.most = turns * steps_;
   return !over_;
 }
 
 /// No thread of this process trains now; new threads wait for the lock.
 void Turns::hand_over() {
-  over_ = !socket_->ask();
+  auto const turn = socket_->ask(turn_);
+  over_ = !turn;
   waiting_ = 0;
-  if (!over_) count_.store(++turn_, std::memory_order_relaxed);
+  if (!turn) return;
+
+  if (first_ == 0) first_ = *turn;
+  turn_ = *turn;
+  count_.store(turn_, std::memory_order_relaxed);
 }
 
 void Turns::leave(Member const& member) {

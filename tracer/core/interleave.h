@@ -4,9 +4,14 @@
 // program wait, because the user asked for it. It waits until its turn, or until the command that
 // records reports the end of all turns, or is gone.
 //
-// A turn covers the steps of all threads of the process: each of them takes so many, then waits;
-// when all wait, the turn ends. Meanwhile the command stops the whole process, so that its loaders
+// A turn covers the steps of all threads of all processes of the program. Each thread takes so
+// many, then waits; when all threads of a process wait, the process asks the command; when all
+// processes ask, the turn ends. Meanwhile the command stops the whole program, so that its loaders
 // and writers are held, too.
+//
+// Turns are counted from a process's first step. Processes meet in collectives, where one that had
+// fewer steps than another would keep it waiting. So a process whose first step comes when others
+// have had n turns takes the steps of n turns at once.
 #pragma once
 
 #include <atomic>
@@ -14,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "tracer/core/interleave_socket.h"
 
@@ -29,23 +35,24 @@ class Turns {
   /// What a thread has of turns.
   struct Member {
     bool joined = false, free = false;
-    uint64_t turn = 0;
-    int64_t steps = 0;  ///< begun in it
+    int64_t turn = 0;
+    int64_t steps = 0;  ///< begun since it had to wait; 0 = none yet
+    int64_t most = 0;   ///< then it has to wait again
   };
 
-  /// `socket` stays open. `steps` ≥ 1: of each thread, in a turn. Where it is gone, or there can be
-  /// no thread for it, turns are over.
-  Turns(ProgramSocket socket, int64_t steps);
+  /// `address` is the command's, which hears of this process at its first step. `steps` ≥ 1: of
+  /// each thread, in a turn. Where the command is gone, or there can be no thread, turns are over.
+  Turns(std::string address, int64_t steps);
 
   /// The next step of this thread is of the turn that it has, or turns are over for it; else it has
   /// to wait.
   [[nodiscard]] bool may_begin(Member& member) const {
-    return member.free || (member.steps > 0 && member.steps < steps_ && ++member.steps > 0);
+    return member.free || (member.steps > 0 && member.steps < member.most && ++member.steps > 0);
   }
   /// Until its step is the first of a turn; false: turns are over.
   bool wait(Member& member);
   /// Turns that the process had. Any thread.
-  [[nodiscard]] uint64_t count() const { return count_.load(std::memory_order_relaxed); }
+  [[nodiscard]] int64_t count() const { return count_.load(std::memory_order_relaxed); }
   [[nodiscard]] int64_t steps() const { return steps_; }
   /// The socket's.
   [[nodiscard]] bool has_thread() const { return has_thread_.load(std::memory_order_relaxed); }
@@ -61,12 +68,13 @@ class Turns {
   int64_t const steps_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t turn_ = 0;  ///< 0 = before the first
+  int64_t turn_ = 0;   ///< 0 = before the first
+  int64_t first_ = 0;  ///< number of the process's first turn, which has the steps of so many
   int64_t members_ = 0, waiting_ = 0;
   bool over_ = false;
   std::unique_ptr<InterleaveSocket> socket_;  ///< null: over from the begin
   std::atomic<bool> has_thread_{false};
-  std::atomic<uint64_t> count_{0};  ///< turn_, for who must not wait for the lock
+  std::atomic<int64_t> count_{0};  ///< turn_, for who must not wait for the lock
 };
 
 }  // namespace stepscope::tracer

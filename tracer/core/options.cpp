@@ -54,16 +54,9 @@ std::optional<int64_t> time_from_environment(char const* variable) {
 void set_turns_from_environment(CaptureOptions& options) {
   char const* const text = std::getenv(kTurnSocketVariable);
   auto const steps = first_number_of<int64_t>(std::array<char const*, 1>{kTurnStepsVariable});
-  std::string_view const socket = text != nullptr ? text : "";
-  size_t const colon = socket.find(':');
-  if (colon == std::string_view::npos || !steps || *steps < 1) return;
+  if (text == nullptr || !steps || *steps < 1) return;
 
-  auto const number = parse_int<int>(socket.substr(0, colon));
-  auto const inode = parse_int<uint64_t>(socket.substr(colon + 1));
-  if (!number || *number < 0 || !inode) return;
-
-  options.turn_socket = *number;
-  options.turn_inode = *inode;
+  options.turn_address = text;
   options.turn_steps = *steps;
 }
 

@@ -13,9 +13,9 @@
 //   STEPSCOPE_CUDA_HES     the GPU's own timestamps where it has them (Blackwell and later): 1 =
 //   yes, 0 = no, not set = from CUDA
 //                          13.4 Update 1 on
-//   STEPSCOPE_TURN_SOCKET  NUMBER:INODE of a socket (the program may have another one of that
-//   number by now), and STEPSCOPE_TURN_STEPS   steps: the program takes turns with another one, see
-//   turns.h STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something
+//   STEPSCOPE_TURN_SOCKET  name of the command's socket (sockets/local_socket.h), and
+//   STEPSCOPE_TURN_STEPS   steps: the program takes turns with another one, see interleave.h
+//   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something
 //   was lost RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
 #pragma once
 
@@ -88,9 +88,8 @@ struct CaptureOptions {
   int32_t world_size = 1;
   NcclDetail nccl = NcclDetail::kNetwork;
   int32_t sample_ms = kDefaultSampleMs;  ///< 0 = no counters of GPUs
-  std::string sampler;      ///< where who reads them is reached (nvml/sampling_service.h)
-  int turn_socket = -1;     ///< −1 = the program has no turns
-  uint64_t turn_inode = 0;  ///< which socket it is
+  std::string sampler;       ///< where who reads them is reached (nvml/sampling_service.h)
+  std::string turn_address;  ///< of the command (local_socket.h); empty = the program has no turns
   int64_t turn_steps = 1;
   bool report_loss = false;
   bool forked = false;  ///< the process is a fork of a traced one: never takes the rank's file name

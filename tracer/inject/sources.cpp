@@ -16,8 +16,7 @@ NvtxSource& add_sources(Session& session, Registry& registry) {
   NvtxSource& result = *nvtx;
 
   CaptureOptions const& options = session.options();
-  if (options.turn_socket >= 0)
-    nvtx->take_turns({options.turn_socket, options.turn_inode}, options.turn_steps);
+  if (!options.turn_address.empty()) nvtx->take_turns(options.turn_address, options.turn_steps);
 
   session.add_source(std::move(nvtx));
   if (int32_t const period_ms = session.options().sample_ms; period_ms > 0)

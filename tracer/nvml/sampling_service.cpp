@@ -12,10 +12,9 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "tracer/core/clock.h"
+#include "tracer/core/sockets/local_socket.h"
 #include "tracer/nvml/sampling_socket.h"
 
 namespace stepscope::tracer::nvml {
@@ -191,13 +190,6 @@ class ProgramSampling {
   bool has_new_orders_ = false;
 };
 
-std::string new_address() {
-  uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number)
-    number = static_cast<uint64_t>(monotonic_ns());
-  return fmt::format("stepscope-sampling-{}-{:016x}", ::getpid(), number);
-}
-
 /// A thread that handles no signal: the command's main thread waits for them. False when the
 /// system gives none.
 template <class Run>
@@ -249,7 +241,7 @@ struct SamplingService::Shared {
 
 base::Expected<std::unique_ptr<SamplingService>> SamplingService::open(Loader load) {
   auto shared = std::make_shared<Shared>();
-  shared->address = new_address();
+  shared->address = new_local_address("sampling");
   shared->load = std::move(load);
   auto listener = SamplingSocket::listen(shared->address);
   if (!listener) return base::fail_with(listener);

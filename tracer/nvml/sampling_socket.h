@@ -1,25 +1,21 @@
-// The socket between a traced program and the command that records it. It carries packets, and
-// connects processes of one user only. Its name is one of Linux's abstract names: it leaves no file
-// behind and no path is too long.
+// The socket on which a traced program and the command that records it talk about counters of GPUs.
 #pragma once
 
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "trace/base/expected.h"
+#include "tracer/core/sockets/file_descriptor.h"
 #include "tracer/nvml/sampling_messages.h"
 
 namespace stepscope::tracer::nvml {
 
-/// A descriptor that closes itself. −1 = none.
+/// Closes itself; it may be none.
 class SamplingSocket {
  public:
   SamplingSocket() = default;
-  explicit SamplingSocket(int number) : number_(number) {}
-  SamplingSocket(SamplingSocket&& other) noexcept;
-  SamplingSocket& operator=(SamplingSocket&& other) noexcept;
-  ~SamplingSocket();
 
   /// Errors: the system gives no socket, no service listens there, or one of another user does.
   static base::Expected<SamplingSocket> connect(std::string const& address);
@@ -38,10 +34,12 @@ class SamplingSocket {
   /// Wakes the thread that waits at it. Any thread.
   void shut_down() const;
 
-  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] int number() const { return socket_.get(); }
 
  private:
-  int number_ = -1;
+  explicit SamplingSocket(FileDescriptor socket) : socket_(std::move(socket)) {}
+
+  FileDescriptor socket_;
 };
 
 }  // namespace stepscope::tracer::nvml

@@ -199,7 +199,7 @@ void NvtxSource::name_categories(TraceStore& store) {
 
 /// As the analyzer reads it (analyzer/metrics/steps/interleave.h).
 void NvtxSource::count_turns(TraceStore& store) {
-  uint64_t const turns = turns_ ? turns_->count() : 0;
+  int64_t const turns = turns_ ? turns_->count() : 0;
   if (std::exchange(reported_turns_, turns) != turns)
     set_fact(store, "turns", fmt::format("{} of {} steps", turns, turns_->steps()));
 }

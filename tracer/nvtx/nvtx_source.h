@@ -29,7 +29,7 @@ class NvtxSource : public Source {
   NvtxSource(NvtxSource const&) = delete;
   NvtxSource& operator=(NvtxSource const&) = delete;
   /// Before any thread attaches; see Turns.
-  void take_turns(ProgramSocket socket, int64_t steps) { turns_.emplace(socket, steps); }
+  void take_turns(std::string address, int64_t steps) { turns_.emplace(std::move(address), steps); }
 
   /// A recorder for the calling thread, valid until it was closed; the thread's first event makes
   /// it. Null when the capture is over, or, counted, when there is no memory. Thread-safe and safe
@@ -98,7 +98,7 @@ class NvtxSource : public Source {
   std::vector<Drained> drained_;
   std::map<std::pair<uint16_t, uint32_t>, std::string>
       named_categories_;  ///< that are facts of the trace
-  uint64_t reported_turns_ = 0;
+  int64_t reported_turns_ = 0;
   uint64_t dropped_by_exited_ = 0, interrupting_of_exited_ = 0, dropped_on_tracks_ = 0;
 };
 

@@ -127,6 +127,49 @@ TEST_F(SeveralProcesses, WriteATraceEachAndCollectivesAreMatchedOverThem) {
     EXPECT_EQ(collective.participants.size(), 2U);
 }
 
+/// How often a thread of the process was held, and what its trace says of turns.
+struct HeldProcess {
+  int64_t held = 0, steps = 0;
+  std::string turns;
+};
+
+HeldProcess held_process(model::Trace const& trace) {
+  HeldProcess process;
+  for (uint32_t row = 0; row < trace.event_count(); ++row) {
+    process.held += trace.name(row) == "held: the other program's turn" ? 1 : 0;
+    process.steps += trace.kind(row) == model::EventKind::kStep ? 1 : 0;
+  }
+  for (auto const& [name, value] : trace.info().facts)
+    if (name == "turns") process.turns = value;
+  return process;
+}
+
+TEST_F(SeveralProcesses, TakeTurnsWithAnotherProgram) {
+  std::string const job =
+      mpirun(2) + program() + " run cifar10 --batch 4 --steps 40 --no-evaluate --log-every 0";
+  std::ofstream(path("job.sh")) << "exec env " << job << " > /dev/null\n";
+  Outcome const outcome =
+      stepscope("record -o base --in-turn new --turn-steps 4 -- sh job.sh : sh job.sh");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("turns each, of 4 steps"), Not(HasSubstr("early"))));
+
+  for (char const* const name : {"base", "new"}) {
+    auto const run = import::open_run(path(name));
+    ASSERT_TRUE(run) << run.error().message;
+    ASSERT_EQ(run->ranks.size(), 2U) << name;
+    for (model::RankTrace const& rank : run->ranks) {
+      HeldProcess const process = held_process(rank.trace);
+      EXPECT_GE(process.steps, 40);
+      EXPECT_GE(process.held, 8) << name;
+      EXPECT_EQ(process.turns, held_process(run->ranks[0].trace).turns) << "both at once";
+    }
+  }
+
+  Outcome const compared = stepscope("compare base --vs new --paired --json");
+  EXPECT_NE(compared.code, 2) << compared.output;
+  EXPECT_THAT(compared.output, HasSubstr("\"in_turn\""));
+}
+
 TEST_F(SeveralProcesses, AKilledRankEndsTheOthersWhoSayWhichOneIsGone) {
   // mpirun ends the others by default, and leaves them alone with --enable-recovery.
   for (char const* const mpi_options : {"", "--enable-recovery"}) {

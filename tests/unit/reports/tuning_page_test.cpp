@@ -20,7 +20,7 @@ using tune::testing_machine::unhurried;
 std::string page_of(Study const& study, ReportOptions const& options = {}) {
   return tuning_html({study, "tuned", "python3 train.py --delay 0", ""}, options);
 }
-size_t count_of(std::string const& text, std::string const& part) {
+size_t count_of_text(std::string const& text, std::string const& part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
@@ -40,8 +40,8 @@ TEST(TuningPage, SaysWhatToSetAndShowsEachTrial) {
     EXPECT_THAT(html, HasSubstr("<section id=\"" + std::string(id) + "\""));
 
   // Input and overlap were predicted and measured; only the input was accepted.
-  EXPECT_EQ(count_of(html, "<g class=\"point"), 2U);
-  EXPECT_EQ(count_of(html, "<g class=\"point-filled\""), 1U);
+  EXPECT_EQ(count_of_text(html, "<g class=\"point"), 2U);
+  EXPECT_EQ(count_of_text(html, "<g class=\"point-filled\""), 1U);
   EXPECT_THAT(html, HasSubstr("Measured without a prediction, so not drawn: 2 settings."));
   EXPECT_THAT(html, HasSubstr("It changes results: --allow-numerics takes it."));
   EXPECT_THAT(html, HasSubstr("It does not save 2.0"));

@@ -2,17 +2,22 @@
 // the test.
 #include "tracer/core/interleave.h"
 
-#include <array>
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+
+#include "tracer/core/sockets/local_socket.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -20,35 +25,31 @@ namespace {
 class TurnsTest : public ::testing::Test {
  protected:
   TurnsTest() {
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_.data()), 0);
+    auto listener = listen_local(address_);
+    EXPECT_TRUE(listener);
+    if (listener) listener_ = std::move(*listener);
   }
-  ~TurnsTest() override {
-    close_program();
-    close_command();
-  }
-  [[nodiscard]] ProgramSocket of_program() const {
-    struct stat status {};
-    EXPECT_EQ(::fstat(ends_[0], &status), 0);
-    return {ends_[0], status.st_ino};
-  }
-  /// Waits until the program asks.
-  int64_t asked_by() {
+  [[nodiscard]] std::string const& address() const { return address_; }
+  /// Waits until the process asks; returns the turns that it has had, −1 when it is gone.
+  int64_t asked_after() {
+    if (socket_.get() < 0) socket_ = accept_local(listener_.get());
+    EXPECT_EQ(peer_process(socket_.get()), ::getpid());
     InterleaveMessage message;
-    return ::recv(ends_[1], &message, sizeof message, 0) == sizeof message ? message.process_id : 0;
+    ssize_t const got = ::recv(socket_.get(), &message, sizeof message, 0);
+    return got == sizeof message ? message.turn : -1;
   }
-  void train() {
-    InterleaveMessage const message;
-    EXPECT_EQ(::send(ends_[1], &message, sizeof message, MSG_NOSIGNAL),
+  void train(int64_t turn) {
+    InterleaveMessage const message{turn};
+    EXPECT_EQ(::send(socket_.get(), &message, sizeof message, MSG_NOSIGNAL),
               static_cast<ssize_t>(sizeof message));
   }
-  [[nodiscard]] int of_command() const { return ends_[1]; }
-  void close_program() {
-    if (ends_[0] >= 0) ::close(ends_[0]);
-    ends_[0] = -1;
+  [[nodiscard]] bool has_caller() const {
+    pollfd look{listener_.get(), POLLIN, 0};
+    return ::poll(&look, 1, 0) > 0;
   }
   void close_command() {
-    if (ends_[1] >= 0) ::close(ends_[1]);
-    ends_[1] = -1;
+    listener_.close();
+    socket_.close();
   }
   /// As the recorder of a thread does before a step. False: turns are over.
   static bool begin_step(Turns& turns, Turns::Member& member) {
@@ -56,30 +57,74 @@ class TurnsTest : public ::testing::Test {
   }
 
  private:
-  std::array<int, 2> ends_{};
+  std::string const address_ = new_local_address("test");
+  FileDescriptor listener_, socket_;
 };
 
 TEST_F(TurnsTest, AThreadAsksBeforeTheFirstStepOfEachTurn) {
-  Turns turns(of_program(), 3);
+  Turns turns(address(), 3);
 
   std::thread program([&] {
     Turns::Member member;
     for (int i = 0; i < 9; ++i) EXPECT_TRUE(begin_step(turns, member));
   });
 
-  for (uint64_t turn = 1; turn <= 3; ++turn) {
-    EXPECT_EQ(asked_by(), ::getpid());
+  for (int64_t turn = 1; turn <= 3; ++turn) {
+    EXPECT_EQ(asked_after(), turn - 1);
     EXPECT_EQ(turns.count(), turn - 1) << "it waits for the answer";
-    train();
+    train(turn);
   }
 
   program.join();
-  EXPECT_EQ(turns.count(), 3U);
+  EXPECT_EQ(turns.count(), 3);
+}
+
+/// The other processes of the program have had three turns when this one begins its first step.
+TEST_F(TurnsTest, AProcessThatComesLateTakesTheStepsOfAllTurnsSoFar) {
+  constexpr int kThreads = 2, kSteps = 2;
+  Turns turns(address(), kSteps);
+  std::atomic<int> steps = 0, joined = 0;
+  std::vector<std::thread> program;
+
+  for (int t = 0; t < kThreads; ++t)
+    program.emplace_back([&] {
+      Turns::Member member;
+      for (int i = 0; i < 4 * kSteps; ++i) {
+        EXPECT_TRUE(begin_step(turns, member));
+        if (i == 0) ++joined;
+        while (joined < kThreads) std::this_thread::yield();
+        ++steps;
+      }
+      turns.leave(member);
+    });
+
+  EXPECT_EQ(asked_after(), 0);
+  train(3);
+  EXPECT_EQ(asked_after(), 3);
+  EXPECT_EQ(steps, kThreads * 3 * kSteps) << "also of a thread that joined behind the answer";
+  EXPECT_EQ(turns.count(), 3);
+  train(4);
+  for (std::thread& thread : program) thread.join();
+  EXPECT_EQ(steps, kThreads * 4 * kSteps);
+}
+
+TEST_F(TurnsTest, AnAnswerThatGivesNoTurnEndsThem) {
+  Turns turns(address(), 1);
+  std::thread program([&] {
+    Turns::Member member;
+    EXPECT_FALSE(begin_step(turns, member));
+    EXPECT_TRUE(begin_step(turns, member)) << "it goes on without turns";
+  });
+
+  EXPECT_EQ(asked_after(), 0);
+  train(0);
+  program.join();
+  EXPECT_EQ(turns.count(), 0);
 }
 
 TEST_F(TurnsTest, ATurnIsGivenBackWhenAllThreadsHaveHadTheirSteps) {
   constexpr int kThreads = 3, kTurns = 20, kSteps = 2;
-  Turns turns(of_program(), kSteps);
+  Turns turns(address(), kSteps);
   std::atomic<int> steps = 0, joined = 0;
   std::vector<std::thread> program;
 
@@ -99,10 +144,10 @@ TEST_F(TurnsTest, ATurnIsGivenBackWhenAllThreadsHaveHadTheirSteps) {
     });
 
   for (int turn = 0; turn < kTurns; ++turn) {
-    EXPECT_NE(asked_by(), 0);
+    EXPECT_EQ(asked_after(), turn);
     EXPECT_EQ(steps, turn * kThreads * kSteps)
         << "no thread is in a step when the turn is given back";
-    train();
+    train(turn + 1);
   }
 
   for (std::thread& thread : program) thread.join();
@@ -110,11 +155,11 @@ TEST_F(TurnsTest, ATurnIsGivenBackWhenAllThreadsHaveHadTheirSteps) {
 }
 
 TEST_F(TurnsTest, AThreadThatExitsIsNotWaitedFor) {
-  Turns turns(of_program(), 1);
+  Turns turns(address(), 1);
   Turns::Member gone;
   std::thread first([&] { EXPECT_TRUE(begin_step(turns, gone)); });
-  EXPECT_NE(asked_by(), 0);
-  train();
+  EXPECT_EQ(asked_after(), 0);
+  train(1);
   first.join();
 
   std::thread second([&] {
@@ -124,13 +169,13 @@ TEST_F(TurnsTest, AThreadThatExitsIsNotWaitedFor) {
   });
 
   turns.leave(gone);
-  EXPECT_NE(asked_by(), 0);
-  train();
+  EXPECT_EQ(asked_after(), 1);
+  train(2);
   second.join();
 }
 
 TEST_F(TurnsTest, AThreadThatIsCancelledWhileItWaitsTakesItsTurnFirst) {
-  Turns turns(of_program(), 1);
+  Turns turns(address(), 1);
   struct Cancelled {
     Turns& turns;
     Turns::Member member;
@@ -142,9 +187,9 @@ TEST_F(TurnsTest, AThreadThatIsCancelledWhileItWaitsTakesItsTurnFirst) {
     for (;;) ::pthread_testcancel();
   };
   ASSERT_EQ(::pthread_create(&thread, nullptr, wait, &cancelled), 0);
-  EXPECT_NE(asked_by(), 0);
+  EXPECT_EQ(asked_after(), 0);
   ::pthread_cancel(thread);  // it waits for the answer
-  train();
+  train(1);
   void* result = nullptr;
   ASSERT_EQ(::pthread_join(thread, &result), 0);
   EXPECT_EQ(result, PTHREAD_CANCELED);
@@ -155,13 +200,13 @@ TEST_F(TurnsTest, AThreadThatIsCancelledWhileItWaitsTakesItsTurnFirst) {
     EXPECT_TRUE(begin_step(turns, member));  // of the turn that the first has
     EXPECT_TRUE(begin_step(turns, member));
   });
-  EXPECT_NE(asked_by(), 0);
-  train();
+  EXPECT_EQ(asked_after(), 1);
+  train(2);
   other.join();
 }
 
 TEST_F(TurnsTest, WhoWaitsGoesOnWhenTheCommandIsGone) {
-  Turns turns(of_program(), 2);
+  Turns turns(address(), 2);
   Turns::Member other;
 
   std::thread waits_for_its_turn([&] {
@@ -172,23 +217,23 @@ TEST_F(TurnsTest, WhoWaitsGoesOnWhenTheCommandIsGone) {
     EXPECT_TRUE(begin_step(turns, member)) << "told once";
   });
 
-  EXPECT_NE(asked_by(), 0);
+  EXPECT_EQ(asked_after(), 0);
   EXPECT_FALSE(turns.may_begin(other));
-  train();
-  EXPECT_NE(asked_by(), 0);
+  train(1);
+  EXPECT_EQ(asked_after(), 1);
 
   close_command();
   waits_for_its_turn.join();
   EXPECT_FALSE(begin_step(turns, other));
-  EXPECT_EQ(turns.count(), 1U);
+  EXPECT_EQ(turns.count(), 1);
 }
 
 TEST_F(TurnsTest, AThreadThatWaitsForOthersGoesOnToo) {
-  Turns turns(of_program(), 1);
+  Turns turns(address(), 1);
   Turns::Member in_a_step;
   std::thread first([&] { EXPECT_TRUE(begin_step(turns, in_a_step)); });
-  EXPECT_NE(asked_by(), 0);
-  train();
+  EXPECT_EQ(asked_after(), 0);
+  train(1);
   first.join();
 
   std::thread second([&] {
@@ -201,26 +246,42 @@ TEST_F(TurnsTest, AThreadThatWaitsForOthersGoesOnToo) {
   second.join();
 }
 
-TEST_F(TurnsTest, AnotherSocketOfTheSameNumberGetsNothing) {
-  ProgramSocket socket = of_program();
-  ++socket.inode;
-  Turns turns(socket, 1);
-  EXPECT_FALSE(turns.has_thread());
+TEST_F(TurnsTest, ACommandThatIsGoneGivesNoTurns) {
+  Turns turns(address(), 1);
+  EXPECT_TRUE(turns.has_thread());
+  close_command();
   Turns::Member member;
   EXPECT_FALSE(begin_step(turns, member)) << "turns are over";
-  InterleaveMessage message;
-  EXPECT_EQ(::recv(of_command(), &message, sizeof message, MSG_DONTWAIT), -1);
+  EXPECT_TRUE(begin_step(turns, member));
 }
 
-TEST_F(TurnsTest, GoOnWhenTheProgramHasClosedItsDescriptor) {
-  Turns turns(of_program(), 1);
-  close_program();
+/// Workers that mark no steps, such as forked loaders, are no load to the command.
+TEST_F(TurnsTest, TheCommandHearsOfAProcessAtItsFirstStep) {
+  Turns turns(address(), 1);
+  EXPECT_FALSE(has_caller());
   std::thread program([&] {
     Turns::Member member;
     EXPECT_TRUE(begin_step(turns, member));
   });
-  EXPECT_EQ(asked_by(), ::getpid());
-  train();
+  EXPECT_EQ(asked_after(), 0);
+  train(1);
+  program.join();
+}
+
+TEST_F(TurnsTest, TheProgramNeverHasTheDescriptor) {
+  auto const descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  Turns turns(address(), 1);
+  std::thread program([&] {
+    Turns::Member member;
+    EXPECT_TRUE(begin_step(turns, member));
+  });
+
+  auto const before = descriptors();
+  EXPECT_EQ(asked_after(), 0);
+  EXPECT_EQ(descriptors(), before + 1) << "the command's end, which is in this process";
+  train(1);
   program.join();
 }
 

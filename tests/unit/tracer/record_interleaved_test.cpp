@@ -20,7 +20,11 @@
 namespace stepscope::tracer {
 namespace {
 
+using ::testing::AnyOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using Arguments = std::vector<std::string>;
 
@@ -59,11 +63,22 @@ class InTurnTest : public ::testing::Test {
           count += trace.kind(row) == model::EventKind::kStep ? 1 : 0;
     return count;
   }
-  std::string turns_fact(int side) {
+  /// What the traces of a run say of turns, one a process.
+  std::vector<std::string> turns_facts(int side) {
+    std::vector<std::string> found;
     for (auto const& [file, trace] : read_traces(run(side)))
       for (auto const& [name, value] : trace.info().facts)
-        if (name == "turns") return value;
-    return {};
+        if (name == "turns") found.push_back(value);
+    return found;
+  }
+  /// A program of several processes that write the letter in each of their steps.
+  [[nodiscard]] Arguments together(int processes, std::string const& letter, int steps) const {
+    std::string const one = support::build_path("tests/traced_program") + " train-together " +
+                            (folder_.path() / ("barrier-" + letter)).string() + " " +
+                            std::to_string(processes) + " " + letter + " " + std::to_string(steps);
+    std::string script;
+    for (int i = 0; i < processes; ++i) script += one + " & ";
+    return {"/bin/sh", "-c", script + "wait"};
   }
 
   RecordOptions options_;
@@ -79,8 +94,8 @@ TEST_F(InTurnTest, ProgramsTrainOneAfterTheOther) {
   EXPECT_THAT(message(), HasSubstr("5 turns each, of 4 steps"));
   EXPECT_THAT(message(), Not(HasSubstr("early")));
   EXPECT_EQ(recorded_steps(), 48U);
-  EXPECT_EQ(turns_fact(0), "5 of 4 steps") << "the last steps are beside nobody's";
-  EXPECT_EQ(turns_fact(1), "6 of 4 steps");
+  EXPECT_THAT(turns_facts(0), ElementsAre("5 of 4 steps")) << "the last steps are beside nobody's";
+  EXPECT_THAT(turns_facts(1), ElementsAre("6 of 4 steps"));
 }
 
 TEST_F(InTurnTest, AHeldStepIsToldInTheTrace) {
@@ -100,7 +115,7 @@ TEST_F(InTurnTest, WhoMarksNoStepsHoldsNobody) {
   EXPECT_EQ(record({"nvtx"}, {"train", "8"}), 0);
   EXPECT_THAT(message(), HasSubstr("no step was in turn"));
   EXPECT_EQ(recorded_steps(), 8U);
-  EXPECT_EQ(turns_fact(1), "");
+  EXPECT_THAT(turns_facts(1), IsEmpty());
 }
 
 TEST_F(InTurnTest, ACrashHoldsNobodyAndItsExitCodeIsHandedOn) {
@@ -109,13 +124,54 @@ TEST_F(InTurnTest, ACrashHoldsNobodyAndItsExitCodeIsHandedOn) {
   EXPECT_EQ(recorded_steps(), 52U);
 }
 
-TEST_F(InTurnTest, SeveralProcessesThatTrainGetNoTurns) {
+/// Processes whose steps need each other: one that had fewer steps than another would keep it for
+/// ever.
+TEST_F(InTurnTest, ProcessesOfAProgramHaveTheirTurnsTogether) {
+  EXPECT_EQ(record(together(3, "a", 24), together(3, "b", 24)), 0);
+  std::string expected = std::string(12, 'a');
+  for (char const letter : {'b', 'a', 'b', 'a', 'b'}) expected += std::string(24, letter);
+  EXPECT_EQ(written(), expected + std::string(12, 'a'));
+  EXPECT_THAT(message(), HasSubstr("5 turns each, of 4 steps"));
+  EXPECT_THAT(message(), Not(HasSubstr("early")));
+  EXPECT_EQ(recorded_steps(), 6 * 24U);
+  EXPECT_THAT(turns_facts(0), ElementsAre("5 of 4 steps", "5 of 4 steps", "5 of 4 steps"));
+  EXPECT_THAT(turns_facts(1), ElementsAre("6 of 4 steps", "6 of 4 steps", "6 of 4 steps"));
+}
+
+TEST_F(InTurnTest, AProgramOfSeveralProcessesHasTurnsBesideOneOfOne) {
+  EXPECT_EQ(record(together(2, "a", 40), {"train", "40"}, 8), 0);
+  EXPECT_THAT(message(), Not(HasSubstr("early")));
+  EXPECT_THAT(turns_facts(0), Each(AnyOf("4 of 8 steps", "5 of 8 steps")));
+  EXPECT_EQ(recorded_steps(), 120U);
+}
+
+TEST_F(InTurnTest, ProcessesThatFollowEachOtherHaveTurns) {
   std::string const program = support::build_path("tests/traced_program");
   EXPECT_EQ(
       record({"/bin/sh", "-c", program + " train 20; " + program + " train 20"}, {"train", "60"}),
       0);
-  EXPECT_THAT(message(), HasSubstr("several processes of /bin/sh annotate steps"));
+  EXPECT_THAT(message(), Not(HasSubstr("early")));
+  EXPECT_THAT(turns_facts(0), ElementsAre("5 of 4 steps", "5 of 4 steps"));
   EXPECT_EQ(recorded_steps(), 100U);
+}
+
+TEST_F(InTurnTest, AProcessThatDiesInItsTurnHoldsNobody) {
+  std::string const program = support::build_path("tests/traced_program");
+  EXPECT_EQ(record({"/bin/sh", "-c", program + " exit-now & " + program + " train 50; wait"},
+                   {"train", "50"}),
+            0);
+  EXPECT_THAT(message(), Not(HasSubstr("early")));
+  EXPECT_EQ(recorded_steps(), 102U);
+}
+
+TEST_F(InTurnTest, ProcessesThatMarkNoStepsAreHeldWithTheirProgram) {
+  std::string const program = support::build_path("tests/traced_program");
+  EXPECT_EQ(record({"/bin/sh", "-c", program + " nvtx & " + program + " train 24; wait"},
+                   {"train", "24"}),
+            0);
+  EXPECT_THAT(message(), HasSubstr("turns each, of 4 steps"));
+  EXPECT_THAT(message(), Not(HasSubstr("early")));
+  EXPECT_EQ(recorded_steps(), 48U);
 }
 
 TEST_F(InTurnTest, ASignalEndsBoth) {

@@ -30,6 +30,7 @@
 #include <nvtx3/nvToolsExtCudaRt.h>
 #endif
 
+#include "tests/unit/tracer/interleave/shared_barrier.h"
 #include "tracer/api/annotate.h"
 #include "tracer/api/capture.h"
 #include "tracer/api/device_events.h"
@@ -113,6 +114,20 @@ void train_aloud(char const* letter, int steps) {
     if (::write(STDOUT_FILENO, letter, 1) != 1) std::_Exit(3);
   }
   std::_Exit(0);  // nothing else is written
+}
+
+/// One of several processes whose steps need each other, each in a session of its own as the ranks
+/// of mpirun are in groups of their own.
+void train_together(char const* file, int processes, char const* letter, int steps) {
+  ::setsid();
+  stepscope::tracer::SharedBarrier barrier(file, processes);
+  for (int i = 0; i < steps; ++i) {
+    Step const step(i);
+    barrier.meet();
+    if (::write(STDOUT_FILENO, letter, 1) != 1) std::_Exit(3);
+    barrier.meet();
+  }
+  std::_Exit(0);
 }
 
 /// Every call of the core API once, in the default domain and in one of its own.
@@ -482,6 +497,8 @@ int main(int argc, char** argv) {
 
   if (what == "train") train(argc > 2 ? std::atoi(argv[2]) : 3);
   if (what == "train-aloud") train_aloud(argv[2], std::atoi(argv[3]));
+  if (what == "train-together")
+    train_together(argv[2], std::atoi(argv[3]), argv[4], std::atoi(argv[5]));
   if (what == "nvtx") use_nvtx();
   if (what == "annotated-ranges") annotate_ranges();
   if (what == "notes") make_notes();

@@ -12,7 +12,7 @@
 namespace stepscope::viewer {
 namespace {
 
-constexpr Viewport kViewport{900, 5000, 1};
+constexpr Viewport kGhostViewport{900, 5000, 1};
 
 ViewState view_with_ghosts(Scene const& scene, PredictedScene const& predicted) {
   ViewState state = initial_view(scene);
@@ -57,7 +57,7 @@ TEST(GhostLayout, CountsThePredictedEventsOfTheWindow) {
        {TimeWindow{0, length}, TimeWindow{length * 0.3, length * 0.35},
         TimeWindow{length * 0.5, length * 0.5 + 1000}, TimeWindow{-length * 0.2, length * 0.1}}) {
     state.window = window;
-    Layout const layout = lay_out(scene, state, kViewport, nullptr, predicted.ghosts.get());
+    Layout const layout = lay_out(scene, state, kGhostViewport, nullptr, predicted.ghosts.get());
     for (uint32_t row = 0; row < layout.rows.size(); ++row) {
       GhostTrack const* const ghost = predicted.ghosts->of_node(layout.rows[row].node);
       uint64_t drawn = 0;
@@ -72,7 +72,7 @@ TEST(GhostLayout, PutsGhostsBelowTheRecordedEventsOfTheirRow) {
   Scene const scene = scene_with_late_input();
   PredictedScene const predicted(scene, "input=0");
   ViewState const state = view_with_ghosts(scene, predicted);
-  Layout const layout = lay_out(scene, state, kViewport, nullptr, predicted.ghosts.get());
+  Layout const layout = lay_out(scene, state, kGhostViewport, nullptr, predicted.ghosts.get());
   ASSERT_FALSE(layout.ghosts.empty());
 
   for (GhostItem const& ghost : layout.ghosts) {
@@ -92,7 +92,7 @@ TEST(GhostLayout, DrawsUnchangedEventsUnderTheRecordedOnes) {
   Scene const scene = scene_with_late_input();
   PredictedScene const predicted(scene, "");
   ViewState const state = view_with_ghosts(scene, predicted);
-  Layout const layout = lay_out(scene, state, kViewport, nullptr, predicted.ghosts.get());
+  Layout const layout = lay_out(scene, state, kGhostViewport, nullptr, predicted.ghosts.get());
 
   for (uint32_t number = 0; number < layout.rows.size(); ++number) {
     Row const& row = layout.rows[number];
@@ -114,7 +114,7 @@ TEST(GhostLayout, FindsTheGhostUnderTheMouse) {
   Scene const scene = scene_with_late_input();
   PredictedScene const predicted(scene, "input=0");
   ViewState const state = view_with_ghosts(scene, predicted);
-  Layout const layout = lay_out(scene, state, kViewport, nullptr, predicted.ghosts.get());
+  Layout const layout = lay_out(scene, state, kGhostViewport, nullptr, predicted.ghosts.get());
   ASSERT_FALSE(layout.ghosts.empty());
 
   GhostItem const& some = layout.ghosts[layout.ghosts.size() / 2];
@@ -128,7 +128,7 @@ TEST(GhostLayout, FindsTheGhostUnderTheMouse) {
 
 TEST(GhostLayout, HasNoneWithoutAPrediction) {
   Scene const scene = scene_with_late_input();
-  Layout const layout = lay_out(scene, initial_view(scene), kViewport);
+  Layout const layout = lay_out(scene, initial_view(scene), kGhostViewport);
   EXPECT_TRUE(layout.ghosts.empty());
   EXPECT_TRUE(layout.ghost_steps.empty());
 }
