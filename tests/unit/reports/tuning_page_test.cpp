@@ -33,7 +33,7 @@ TEST(TuningPage, SaysWhatToSetAndShowsEachTrial) {
   std::string const html = page_of(study);
 
   EXPECT_THAT(html, HasSubstr("Set delay=0: it saves"));
-  EXPECT_THAT(html, HasSubstr("with 95 %, by "));
+  EXPECT_THAT(html, HasSubstr(" new pairs of runs."));
   EXPECT_THAT(html, HasSubstr("<code>python3 train.py --delay 0</code>"));
   EXPECT_THAT(html, HasSubstr("stepscope tune tuned --confirm 20"));
   for (char const* const id : {"predictions", "sequence", "trials", "search"})

@@ -61,7 +61,11 @@ TEST(SearchOverview, NamesWhatWasNotTriedAndWhy) {
   auto const cost = [](Settings const& settings) { return settings[0] == "1" ? 0.8 : 1.0; };
   Space const space = space_of(std::vector<std::vector<std::string>>(10, {"0", "1", "2"}));
   Machine machine(cost, 0.01, 5);
-  Study study(space, {{}, 40, false});
+  StudyOptions options;
+  options.time_s = 40;
+  options.screens = false;
+
+  Study study(space, options);
   EXPECT_TRUE(study.untried().empty());
   StudyAnswer const answer = machine.search(study);
   ASSERT_GT(answer.untried, 0U);
@@ -75,7 +79,7 @@ TEST(SearchOverview, NamesWhatWasNotTriedAndWhy) {
   EXPECT_EQ(count(UntriedReason::kTakenBack), 1);
 
   // A search that is over is read from its file without candidates.
-  Study again(space, {{}, 40, false}, study.trials());
+  Study again(space, options, study.trials());
   again.next();
   EXPECT_EQ(again.untried().size(), untried.size());
 }
