@@ -11,7 +11,7 @@
 #include "reports/text/whatif.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/predicted_scenes.h"
-#include "viewer/interaction/navigate.h"
+#include "viewer/scene/track_choice.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/viewer/predicted_scenes.h"
-#include "viewer/interaction/navigate.h"
 #include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
