@@ -28,7 +28,8 @@ void question(PanelScope const& scope, WhatIfStatus const& status) {
       "change with a blank in it stands in quotes.");
   ImGui::SameLine();
   if (ImGui::Button("Clear")) view.changes.clear();
-  if (!status.error.empty()) text_wrapped(printable_name(status.error, kLongestChanges), s.critical);
+  if (!status.error.empty())
+    text_wrapped(printable_name(status.error, kLongestChanges), s.critical);
 
   if (scope.pair != nullptr) {
     text_wrapped("The predicted timeline is drawn where one run is shown alone.", s.text_dim);
