@@ -65,6 +65,7 @@ struct Operand {
   /// The values of a batch's member: [column][row] where `by_columns`, else [row][column].
   [[nodiscard]] std::vector<float> read(int32_t member, bool by_columns) const {
     std::vector<float> values(rows() * columns());
+
     for (uint64_t row = 0; row < rows(); ++row) {
       for (uint64_t column = 0; column < columns(); ++column) {
         uint64_t const r = is_transposed ? column : row, c = is_transposed ? row : column;

@@ -8,6 +8,7 @@ namespace {
 template <class Use>
 void for_each_pair(ConvolutionShape const& s, Use const& use) {
   size_t result = 0;
+
   for (size_t image = 0; image < s.batch; ++image) {
     for (size_t row = 0; row < s.out_height; ++row) {
       for (size_t column = 0; column < s.out_width; ++column, ++result) {
@@ -26,6 +27,7 @@ void for_each_pair(ConvolutionShape const& s, Use const& use) {
 void transpose(ConvolutionShape const& s, std::vector<float>& by_output, std::vector<float>& by_tap,
                bool is_forward) {
   size_t const inner = s.kernel_height * s.kernel_width * s.channels;
+
   for (size_t k = 0; k < s.outputs; ++k) {
     for (size_t i = 0; i < inner; ++i) {
       if (is_forward)

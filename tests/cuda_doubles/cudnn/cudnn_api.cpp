@@ -135,6 +135,7 @@ cudnnStatus_t suggest(std::initializer_list<Suggestion<Algorithm>> suggestions,
                       cudnnConvolutionDescriptor_t convolution, int asked, int* count,
                       Performance* results) {
   *count = 0;
+
   for (auto const& [algorithm, is_deterministic] : suggestions) {
     if (*count == asked) break;
     Performance& result = results[(*count)++];
@@ -238,6 +239,7 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t convo
                                               cudnnDataType_t /*compute*/) {
   if (mode != CUDNN_CROSS_CORRELATION || dilation_rows != 1 || dilation_columns != 1)
     die(kLibrary, "a convolution that this double does not compute");
+
   *convolution = {static_cast<size_t>(pad_rows), static_cast<size_t>(pad_columns),
                   static_cast<size_t>(stride_rows), static_cast<size_t>(stride_columns),
                   CUDNN_DEFAULT_MATH};
@@ -318,6 +320,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, void const* alpha,
                                       cudnnTensorDescriptor_t const yd, void* y) {
   ConvolutionShape const shape = shape_of(*xd, *wd, *d, *yd);
   check_arrays(shape, x, w, y);
+
   return run(handle, {"double_of_cudnn_fprop", algorithm, workspace, bytes, alpha, beta},
              [=] { convolve(shape, x, w, y); });
 }
@@ -331,6 +334,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, void const* alp
                                            cudnnTensorDescriptor_t const xd, void* dx) {
   ConvolutionShape const shape = shape_of(*xd, *wd, *d, *yd);
   check_arrays(shape, dx, w, dy);
+
   return run(handle, {"double_of_cudnn_dgrad", algorithm, workspace, bytes, alpha, beta},
              [=] { convolve_backward_data(shape, w, dy, dx); });
 }
@@ -344,6 +348,7 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, void const* a
                                              cudnnFilterDescriptor_t const wd, void* dw) {
   ConvolutionShape const shape = shape_of(*xd, *wd, *d, *yd);
   check_arrays(shape, x, dw, dy);
+
   return run(handle, {"double_of_cudnn_wgrad", algorithm, workspace, bytes, alpha, beta},
              [=] { convolve_backward_weights(shape, x, dy, dw); });
 }

@@ -89,6 +89,7 @@ std::shared_ptr<ActivityBuffer> ActivityBuffers::request_buffer(size_t bytes) {
   auto made = std::make_shared<ActivityBuffer>();
   size_t most_records = 0;
   request_(&made->data, &made->size, &most_records);
+
   if (made->data == nullptr || made->size < bytes) {
     if (knob_lists(kFaults, "null")) die(kLibrary, "no buffer for records");
     ++dropped_;
