@@ -1,0 +1,155 @@
+#include "tests/cuda_doubles/cupti/buffers.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tests/cuda_doubles/device/knobs.h"
+
+namespace stepscope::cuda_doubles {
+namespace {
+
+constexpr char const* kLibrary = "CUPTI";
+constexpr char const* kFaults = "DOUBLE_CUPTI_FAULTS";
+
+/// The fault "hole": the record in the middle has no kind, as one that CUPTI never finished.
+void make_hole(ActivityBuffer& buffer) {
+  std::vector<CUpti_Activity*> records;
+  CUpti_Activity* record = nullptr;
+  while (next_record(buffer.data, buffer.used, &record) == CUPTI_SUCCESS) records.push_back(record);
+  constexpr size_t kFewest = 3;  // one stays readable on each side
+  if (records.size() < kFewest) return;
+  std::memset(static_cast<void*>(records[records.size() / 2]), 0, sizeof(CUpti_ActivityKind));
+}
+
+uint64_t count_records(uint8_t* buffer, size_t bytes) {
+  uint64_t count = 0;
+  CUpti_Activity* record = nullptr;
+  while (next_record(buffer, bytes, &record) == CUPTI_SUCCESS) ++count;
+  return count;
+}
+
+}  // namespace
+
+size_t size_of_record(CUpti_ActivityKind kind) {
+  switch (kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return sizeof(CUpti_ActivityKernel10);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return sizeof(CUpti_ActivityMemset4);
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+      return sizeof(CUpti_ActivityAPI);
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      return sizeof(CUpti_ActivitySynchronization2);
+    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+      return sizeof(CUpti_ActivityCudaEvent2);
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+      return sizeof(CUpti_ActivityMemory4);
+    case CUPTI_ACTIVITY_KIND_DEVICE:
+      return sizeof(CUpti_ActivityDevice5);
+    case CUPTI_ACTIVITY_KIND_CONTEXT:
+      return sizeof(CUpti_ActivityContext3);
+    default:
+      return 0;
+  }
+}
+
+CUptiResult next_record(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record) {
+  if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  size_t offset = 0;
+  if (*record != nullptr)
+    offset = static_cast<size_t>(reinterpret_cast<uint8_t*>(*record) - buffer) +
+             size_of_record((*record)->kind);
+  if (offset + sizeof(CUpti_Activity) > valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+
+  auto* const next = reinterpret_cast<CUpti_Activity*>(buffer + offset);
+  size_t const size = size_of_record(next->kind);
+  if (size == 0) return CUPTI_ERROR_INVALID_KIND;
+  if (offset + size > valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = next;
+  return CUPTI_SUCCESS;
+}
+
+void ActivityBuffers::set_callbacks(CUpti_BuffersCallbackRequestFunc request,
+                                    CUpti_BuffersCallbackCompleteFunc complete) {
+  request_ = request;
+  complete_ = complete;
+}
+
+/// CUPTI zeroes a buffer unless the tool says that it did (CUPTI_ACTIVITY_ATTR_ZEROED_OUT_
+/// ACTIVITY_BUFFER): Stepscope says so, and is held to it. The fault "null": the real one of CUDA
+/// 12.0 to 12.8 crashes without a buffer.
+std::shared_ptr<ActivityBuffer> ActivityBuffers::request_buffer(size_t bytes) {
+  auto made = std::make_shared<ActivityBuffer>();
+  size_t most_records = 0;
+  request_(&made->data, &made->size, &most_records);
+
+  if (made->data == nullptr || made->size < bytes) {
+    if (knob_lists(kFaults, "null")) die(kLibrary, "no buffer for records");
+    ++dropped_;
+    ledger_.count_dropped();
+    return nullptr;
+  }
+  if (!std::all_of(made->data, made->data + made->size, [](uint8_t one) { return one == 0; }))
+    die(kLibrary, "a buffer that is not zeroed");
+  return made;
+}
+
+RecordPlace ActivityBuffers::reserve(size_t bytes) {
+  auto& buffer = current_[static_cast<uint32_t>(::syscall(SYS_gettid))];
+  if (buffer != nullptr && buffer->size - buffer->used < bytes) {
+    if (buffer->under_way > 0)
+      full_.push_back(buffer);
+    else
+      deliver(*buffer);
+    buffer = nullptr;
+  }
+
+  if (buffer == nullptr) buffer = request_buffer(bytes);
+  if (buffer == nullptr) return {};
+  return {buffer, std::exchange(buffer->used, buffer->used + bytes)};
+}
+
+void ActivityBuffers::deliver(ActivityBuffer& buffer) {
+  buffer.is_delivered = true;
+  uint64_t const whole = count_records(buffer.data, buffer.used);
+  if (knob_lists(kFaults, "hole")) make_hole(buffer);
+
+  uint64_t readable = 0;
+  CUpti_Activity* record = nullptr;
+  while (next_record(buffer.data, buffer.used, &record) == CUPTI_SUCCESS) {
+    ledger_.count(*record);
+    ++readable;
+  }
+  ledger_.count_unreadable(whole - readable);
+  ledger_.write();
+  if (complete_ != nullptr) complete_(nullptr, 0, buffer.data, buffer.size, buffer.used);
+}
+
+void ActivityBuffers::flush(bool is_forced) {
+  auto const may_go = [&](ActivityBuffer const& buffer) {
+    return buffer.used > 0 && (is_forced || buffer.under_way == 0);
+  };
+
+  // The fullest first: that is the order in which they filled.
+  std::erase_if(full_, [&](auto const& buffer) {
+    if (!may_go(*buffer)) return false;
+    deliver(*buffer);
+    return true;
+  });
+  for (auto& [thread, buffer] : current_) {
+    if (buffer == nullptr || !may_go(*buffer)) continue;
+    deliver(*buffer);
+    buffer = nullptr;
+  }
+}
+
+size_t ActivityBuffers::take_dropped() { return std::exchange(dropped_, 0); }
+
+}  // namespace stepscope::cuda_doubles

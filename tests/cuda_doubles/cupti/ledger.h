@@ -1,0 +1,27 @@
+// What CUPTI's double has handed over, record by record: a test compares the rows of a trace with
+// it. Written anew at each hand-over, so that it is whole whatever end the program takes.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace stepscope::cuda_doubles {
+
+class Ledger {
+ public:
+  /// A readable record; a call counts under its function's plain name.
+  void count(CUpti_Activity const& record);
+  /// Records behind a hole, which no reader reaches.
+  void count_unreadable(uint64_t records) { counts_["unreadable"] += records; }
+  void count_dropped() { ++counts_["dropped"]; }
+  /// As one JSON object in the folder that DOUBLE_CUPTI_LEDGER names, a file each process.
+  void write() const;
+
+ private:
+  std::map<std::string, uint64_t> counts_;
+};
+
+}  // namespace stepscope::cuda_doubles

@@ -1,0 +1,411 @@
+// Streams, events and graphs: what is queued in which order, and who waits for whom.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "tests/cuda_doubles/driver/state.h"
+
+namespace stepscope::cuda_doubles {
+namespace {
+
+constexpr char const* kLibrary = "CUDA";
+// As CUpti_ActivitySynchronizationType numbers them.
+constexpr uint8_t kEventSynchronize = 1, kStreamWait = 2, kStreamSynchronize = 3,
+                  kContextSynchronize = 4;
+constexpr uint32_t kNoStream = UINT32_MAX;    // CUPTI_SYNCHRONIZATION_INVALID_VALUE
+constexpr uint32_t kDefaultStreamNumber = 7;  // that of the null stream in CUPTI's records
+
+thread_local int captures_of_thread = 0;
+
+/// DOUBLE_CUDA_DELAYS is a list of stream:microseconds; each operation of the stream is later by
+/// that much.
+std::chrono::microseconds delay_of(uint32_t stream) {
+  char const* rest = std::getenv("DOUBLE_CUDA_DELAYS");
+  while (rest != nullptr && *rest != '\0') {
+    unsigned number = 0;
+    int microseconds = 0;
+    if (std::sscanf(rest, "%u:%d", &number, &microseconds) == 2 && number == stream)
+      return std::chrono::microseconds(microseconds);
+
+    rest = std::strchr(rest, ',');
+    if (rest != nullptr) ++rest;
+  }
+  return {};
+}
+
+/// DOUBLE_CUDA_SKIPPED_WAITS lists waits that do not happen: "15<13" is stream 15 that would wait
+/// for an event of stream 13, "all" is every one.
+bool is_skipped(uint32_t waiting, uint32_t awaited) {
+  std::string const wait = std::to_string(waiting) + "<" + std::to_string(awaited);
+  constexpr char const* kSkipped = "DOUBLE_CUDA_SKIPPED_WAITS";
+  return knob_lists(kSkipped, wait) || knob_lists(kSkipped, "all");
+}
+
+void reach(Mark& mark) {
+  std::lock_guard const lock(mark.mutex);
+  mark.is_reached = true;
+  mark.reached_ns = now_ns();
+  mark.changed.notify_all();
+}
+
+void await(Mark& mark) {
+  std::unique_lock lock(mark.mutex);
+  mark.changed.wait(lock, [&] { return mark.is_reached; });
+}
+
+/// Nothing where it is not reached.
+int64_t reached_ns(Mark& mark, bool& is_reached) {
+  std::lock_guard const lock(mark.mutex);
+  is_reached = is_reached && mark.is_reached;
+  return mark.reached_ns;
+}
+
+}  // namespace
+
+// Streams.
+
+cudaError_t DriverEngine::create_stream(Stream** stream) {
+  set_current_device(current_device());
+  *stream = start_stream(current_device(), ++streams_made_);
+  return cudaSuccess;
+}
+
+Stream* DriverEngine::start_stream(int device, uint32_t number) {
+  auto* const stream = new Stream;
+  stream->device = device;
+  stream->number = number;
+  stream->thread = std::thread([this, stream] { run_stream(*stream); });
+  std::lock_guard const lock(mutex_);
+  streams_.insert(stream);
+  return stream;
+}
+
+void DriverEngine::run_stream(Stream& stream) const {
+  std::minstd_rand random(stream.number);
+  std::chrono::microseconds const delay = delay_of(stream.number);
+
+  std::unique_lock lock(stream.mutex);
+  for (;;) {
+    stream.changed.wait(lock, [&] { return stream.is_stopping || !stream.queue.empty(); });
+    if (stream.queue.empty()) return;
+    auto const work = std::move(stream.queue.front());
+    stream.queue.pop_front();
+    stream.is_busy = true;
+    lock.unlock();
+
+    if (jitter_us_ > 0)
+      std::this_thread::sleep_for(
+          std::chrono::microseconds(static_cast<int64_t>(random()) % jitter_us_));
+    if (delay.count() > 0) std::this_thread::sleep_for(delay);
+    work();
+
+    lock.lock();
+    stream.is_busy = false;
+    if (stream.queue.empty()) stream.changed.notify_all();
+  }
+}
+
+Stream* DriverEngine::resolve(Stream* stream) {
+  if (stream != nullptr) return stream;
+  size_t const device = index_of(current_device());
+  set_current_device(current_device());
+  {
+    std::lock_guard const lock(mutex_);
+    if (default_streams_[device] != nullptr) return default_streams_[device];
+  }
+
+  Stream* const made = start_stream(current_device(), kDefaultStreamNumber);
+  std::lock_guard const lock(mutex_);
+  // A second thread that came here at the same time leaves its own unused.
+  if (default_streams_[device] == nullptr) default_streams_[device] = made;
+  return default_streams_[device];
+}
+
+std::vector<Stream*> DriverEngine::streams_of(int device) const {
+  std::lock_guard const lock(mutex_);
+  std::vector<Stream*> result;
+  std::copy_if(streams_.begin(), streams_.end(), std::back_inserter(result),
+               [&](Stream const* stream) { return stream->device == device; });
+  return result;
+}
+
+void DriverEngine::check(Stream* stream) const {
+  std::lock_guard const lock(mutex_);
+  if (!streams_.contains(stream)) die(kLibrary, "a stream that is not there");
+}
+
+void DriverEngine::check(Event* event) const {
+  std::lock_guard const lock(mutex_);
+  if (!events_.contains(event)) die(kLibrary, "an event that is not there");
+}
+
+void DriverEngine::push(Stream& stream, std::function<void()> work) {
+  std::lock_guard const lock(stream.mutex);
+  stream.queue.push_back(std::move(work));
+  if (stream.queue.size() == 1) stream.changed.notify_all();
+}
+
+void DriverEngine::drain(Stream& stream) {
+  std::unique_lock lock(stream.mutex);
+  stream.changed.wait(lock, [&] { return stream.queue.empty() && !stream.is_busy; });
+}
+
+/// What is queued is still done ("Stream Management", cudaStreamDestroy).
+cudaError_t DriverEngine::destroy_stream(Stream* stream) {
+  check(stream);
+  {
+    std::lock_guard const lock(mutex_);
+    streams_.erase(stream);
+  }
+  {
+    std::lock_guard const lock(stream->mutex);
+    stream->is_stopping = true;
+    stream->changed.notify_all();
+  }
+
+  stream->thread.join();
+  delete stream;
+  return cudaSuccess;
+}
+
+cudaError_t DriverEngine::synchronize(Stream* stream) {
+  stream = resolve(stream);
+  check(stream);
+  if (stream->capture) return invalidate(*stream, cudaErrorStreamCaptureUnsupported);
+  if (captures_of_thread > 0) return cudaErrorStreamCaptureUnsupported;
+
+  int64_t const start_ns = now_ns();
+  drain(*stream);
+  if (Observer* const tool = observer_)
+    tool->waited({kStreamSynchronize, start_ns, now_ns(), current_correlation(),
+                  context_of(stream->device), stream->number, 0});
+  return sticky_error_;
+}
+
+void DriverEngine::synchronize_device() {
+  int64_t const start_ns = now_ns();
+  for (Stream* const stream : streams_of(current_device())) drain(*stream);
+  if (Observer* const tool = observer_)
+    tool->waited({kContextSynchronize, start_ns, now_ns(), current_correlation(),
+                  context_of(current_device()), kNoStream, 0});
+}
+
+uint32_t DriverEngine::number_of(Stream* stream, uint32_t* context) {
+  std::lock_guard const lock(mutex_);
+  if (!streams_.contains(stream)) return 0;
+  *context = context_of(stream->device);
+  return stream->number;
+}
+
+// Operations.
+
+/// Whether this is the kernel that DOUBLE_CUDA_FAIL_AT_KERNEL names.
+bool DriverEngine::fails_now(Operation const& operation) {
+  return failing_kernel_ > 0 && operation.kind == OperationKind::kKernel &&
+         ++kernels_queued_ == failing_kernel_;
+}
+
+/// After an error that sticks no operation is done, and those that wait for it go on ("Error
+/// Handling", errors that leave the process in an inconsistent state).
+void DriverEngine::run(Stream& stream, Operation operation) {
+  operation.device = stream.device;
+  operation.context = context_of(stream.device);
+  operation.stream = stream.number;
+  operation.correlation = current_correlation();
+
+  Observer* const tool = observer_;
+  void* const token = tool == nullptr ? nullptr : tool->operation_queued(operation);
+  bool const fails = fails_now(operation);
+
+  push(stream, [this, tool, token, fails, operation = std::move(operation)] {
+    if (fails) sticky_error_ = cudaErrorIllegalAddress;
+    if (sticky_error_ != cudaSuccess) return;
+    int64_t const start_ns = now_ns();
+    if (operation.work) operation.work();
+    if (tool != nullptr) tool->operation_done(token, operation, start_ns, now_ns());
+  });
+}
+
+cudaError_t DriverEngine::enqueue(Stream* stream, Operation operation) {
+  stream = resolve(stream);
+  check(stream);
+  if (cudaError_t const error = sticky_error_; error != cudaSuccess) return error;
+  if (current_device() != stream->device && operation.kind == OperationKind::kKernel)
+    return cudaErrorInvalidResourceHandle;
+
+  if (stream->capture) {
+    if (stream->capturer != std::this_thread::get_id())
+      return invalidate(*stream, cudaErrorStreamCaptureWrongThread);
+    stream->capture->operations.push_back(std::move(operation));
+    return cudaSuccess;
+  }
+
+  run(*stream, std::move(operation));
+  return cudaSuccess;
+}
+
+// Events.
+
+cudaError_t DriverEngine::create_event(Event** event) {
+  auto made = std::make_unique<Event>();
+  made->number = ++events_made_;
+  made->device = current_device();
+  *event = made.get();
+  std::lock_guard const lock(mutex_);
+  events_.insert(made.release());
+  return cudaSuccess;
+}
+
+cudaError_t DriverEngine::destroy_event(Event* event) {
+  check(event);
+  {
+    std::lock_guard const lock(mutex_);
+    events_.erase(event);
+  }
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t DriverEngine::record(Event* event, Stream* stream) {
+  stream = resolve(stream);
+  check(event);
+  check(stream);
+  if (cudaError_t const error = sticky_error_; error != cudaSuccess) return error;
+  if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
+  if (stream->capture) return invalidate(*stream, cudaErrorStreamCaptureUnsupported);
+
+  auto const mark = std::make_shared<Mark>();
+  {
+    std::lock_guard const lock(event->mutex);
+    event->last = mark;
+    event->stream = stream->number;
+  }
+  if (Observer* const tool = observer_)
+    tool->event_recorded(
+        {event->number, context_of(stream->device), stream->number, current_correlation()});
+  push(*stream, [mark] { reach(*mark); });
+  return cudaSuccess;
+}
+
+std::shared_ptr<Mark> DriverEngine::last_mark(Event* event) const {
+  check(event);
+  std::lock_guard const lock(event->mutex);
+  return event->last;
+}
+
+/// An event that was never recorded is complete ("Event Management", cudaEventQuery).
+cudaError_t DriverEngine::query(Event* event) {
+  if (captures_of_thread > 0) return cudaErrorStreamCaptureUnsupported;
+  if (cudaError_t const error = sticky_error_; error != cudaSuccess) return error;
+  auto const mark = last_mark(event);
+  if (mark == nullptr) return cudaSuccess;
+  std::lock_guard const lock(mark->mutex);
+  return mark->is_reached ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t DriverEngine::synchronize(Event* event) {
+  if (captures_of_thread > 0) return cudaErrorStreamCaptureUnsupported;
+  int64_t const start_ns = now_ns();
+  if (auto const mark = last_mark(event)) await(*mark);
+  if (Observer* const tool = observer_)
+    tool->waited({kEventSynchronize, start_ns, now_ns(), current_correlation(),
+                  context_of(event->device), kNoStream, event->number});
+  return sticky_error_;
+}
+
+cudaError_t DriverEngine::elapsed(float* milliseconds, Event* from, Event* to) {
+  auto const first = last_mark(from), second = last_mark(to);
+  if (first == nullptr || second == nullptr) return cudaErrorInvalidResourceHandle;
+
+  bool are_reached = true;
+  int64_t const begin_ns = reached_ns(*first, are_reached);
+  int64_t const end_ns = reached_ns(*second, are_reached);
+  if (!are_reached) return cudaErrorNotReady;
+
+  constexpr double kNsPerMs = 1e6;
+  *milliseconds = static_cast<float>(static_cast<double>(end_ns - begin_ns) / kNsPerMs);
+  return cudaSuccess;
+}
+
+/// A wait is for the event's last recording before the call ("Stream Management",
+/// cudaStreamWaitEvent); later ones do not matter.
+cudaError_t DriverEngine::wait(Stream* stream, Event* event) {
+  stream = resolve(stream);
+  check(stream);
+  if (stream->capture) return invalidate(*stream, cudaErrorStreamCaptureIsolation);
+  auto const mark = last_mark(event);
+  if (is_skipped(stream->number, event->stream)) return cudaSuccess;
+
+  int64_t const now = now_ns();
+  if (Observer* const tool = observer_)
+    tool->waited({kStreamWait, now, now, current_correlation(), context_of(stream->device),
+                  stream->number, event->number});
+  if (mark != nullptr) push(*stream, [mark] { await(*mark); });
+  return cudaSuccess;
+}
+
+// Graphs.
+
+/// The capture ends with an error ("Stream Management", cudaStreamEndCapture).
+cudaError_t DriverEngine::invalidate(Stream& stream, cudaError_t error) {
+  stream.is_capture_invalid = true;
+  return error;
+}
+
+cudaError_t DriverEngine::begin_capture(Stream* stream) {
+  check(stream);
+  if (stream->capture) return cudaErrorIllegalState;
+  stream->capture = std::make_unique<Graph>();
+  stream->capture->number = ++graphs_made_;
+  stream->capturer = std::this_thread::get_id();
+  stream->is_capture_invalid = false;
+  ++captures_of_thread;
+  return cudaSuccess;
+}
+
+cudaError_t DriverEngine::end_capture(Stream* stream, Graph** graph) {
+  check(stream);
+  if (!stream->capture) return cudaErrorIllegalState;
+  --captures_of_thread;
+  auto captured = std::move(stream->capture);
+  *graph = stream->is_capture_invalid ? nullptr : captured.release();
+  return stream->is_capture_invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+}
+
+bool DriverEngine::is_thread_capturing() const { return captures_of_thread > 0; }
+
+Graph* DriverEngine::create_graph() {
+  auto* const graph = new Graph;
+  graph->number = ++graphs_made_;
+  return graph;
+}
+
+void DriverEngine::add_node(Graph* graph, Operation operation) {
+  graph->operations.push_back(std::move(operation));
+}
+
+Graph* DriverEngine::instantiate(Graph const* graph) {
+  auto* const executable = new Graph(*graph);
+  executable->number = ++graphs_made_;
+  return executable;
+}
+
+cudaError_t DriverEngine::launch(Graph* executable, Stream* stream) {
+  stream = resolve(stream);
+  check(stream);
+  if (cudaError_t const error = sticky_error_; error != cudaSuccess) return error;
+
+  uint64_t node = 0;
+  for (Operation operation : executable->operations) {
+    operation.graph = executable->number;
+    operation.graph_node = ++node;
+    run(*stream, std::move(operation));
+  }
+  return cudaSuccess;
+}
+
+void DriverEngine::destroy(Graph* graph) { delete graph; }
+
+}  // namespace stepscope::cuda_doubles
