@@ -88,10 +88,10 @@ TEST_F(Scaling, AReplayPredictsMoreRanksThanItHas) {
       stepscope("whatif later --only-changes --change class:compute=*1 --json 2> /dev/null")
           .output);
   auto const curve = nlohmann::json::parse(read("more.json"))["replayed"];
-  for (auto const& point : curve["points"])
-    if (point["devices"] == 16)
-      EXPECT_NEAR(double(point["step_ns"]["value"]) / double(later["baseline"]["step_ns"]), 1,
-                  0.01);
+  for (auto const& point : curve["points"]) {
+    if (point["devices"] != 16) continue;
+    EXPECT_NEAR(double(point["step_ns"]["value"]) / double(later["baseline"]["step_ns"]), 1, 0.01);
+  }
 }
 
 TEST_F(Scaling, NoReplayLeavesTheCurveOut) {
