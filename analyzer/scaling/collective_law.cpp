@@ -12,9 +12,9 @@ double ring_share(model::CollectiveOp op, double ranks) {
   return shares > 0 ? shares * (ranks - 1) / ranks : 1;
 }
 
+/// A tree has a root, or goes to one and back.
 bool has_tree(model::CollectiveOp op) {
-  using enum model::CollectiveOp;
-  return op == kAllReduce || op == kReduce || op == kBroadcast;
+  return op == model::CollectiveOp::kAllReduce || model::collective_op_info(op).has_root;
 }
 
 CollectiveTime over_ring(model::CollectiveOp op, CollectiveTime const& time, double from,
