@@ -78,7 +78,7 @@ def of_trace(trace, tables, window):
 
     yield Command("whatif text", ("whatif", trace))
     yield Command("whatif JSON", ("whatif", trace, "--json", "--change", "class:compute=/2", "--change", "overlap"))
-    yield Command("whatif Markdown", ("whatif", trace, "--markdown", "--change", "input=0", "--change", "sync=off", "--together"))
+    yield Command("whatif Markdown", ("whatif", trace, "--markdown", "--change", "launch=0", "--change", "class:compute=*2", "--together"))
 
     yield Command("info", ("info", trace))
     yield Command("info JSON", ("info", trace, "--json"))
