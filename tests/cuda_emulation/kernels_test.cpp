@@ -3,12 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 
 #include "tests/cuda_emulation/emulator.h"
 #include "tests/cuda_emulation/guarded_memory.h"
 #include "tests/cuda_emulation/kernel_case.h"
 
 namespace stepscope::cuda_emulation {
+
+/// The name of a test case: GoogleTest prints the bytes of what it does not know.
+static void PrintTo(KernelGroup const& group, std::ostream* out) { *out << group.name; }
+
 namespace {
 
 class CudaKernelGroups : public testing::TestWithParam<KernelGroup> {};
@@ -20,7 +25,7 @@ TEST_P(CudaKernelGroups, MatchHostBackendAndDoublePrecisionInEveryOrderOfThreads
   }
 }
 INSTANTIATE_TEST_SUITE_P(, CudaKernelGroups, testing::ValuesIn(kernel_groups()),
-                         [](auto const& info) { return std::string(info.param.name); });
+                         [](auto const& group) { return std::string(group.param.name); });
 
 /// What lies between two kernels for `work_ns` of the device's time takes how many times as long.
 double slowed_by(uint64_t work_ns) {

@@ -8,8 +8,6 @@ namespace {
 
 namespace rw = workloads::rowwise;
 
-constexpr double kSumTolerance = 1e-4;  // float sums in another order
-
 /// Scratch memory for the partial sums of at most `shares` shares of the rows.
 class ScratchMemory {
  public:

@@ -18,7 +18,7 @@ struct ElementOp {
 };
 
 // Parameters in float, as the operations take them.
-constexpr float kFactor = 0.3F, kSlope = 0.2F, kRate = 0.1F, kDecay = 0.01F, kEpsilon = 1e-8F;
+constexpr float kFactor = 0.3F, kSlope = 0.2F, kRate = 0.1F, kDecay = 0.01F, kAdamEpsilon = 1e-8F;
 constexpr float kBeta1 = 0.9F, kBeta2 = 0.99F, kCorrection1 = 0.1F, kCorrection2 = 0.2F;
 constexpr double as_double(float x) { return static_cast<double>(x); }
 
@@ -49,7 +49,7 @@ void adamw(std::vector<Values>& a, size_t i, size_t /*n*/) {
   a[3][i] = beta2 * a[3][i] + (1 - beta2) * g * g;
   double const mean = a[2][i] / as_double(kCorrection1);
   double const square = a[3][i] / as_double(kCorrection2);
-  double const step = mean / (std::sqrt(square) + as_double(kEpsilon));
+  double const step = mean / (std::sqrt(square) + as_double(kAdamEpsilon));
   a[0][i] -= as_double(kRate) * (step + as_double(kDecay) * a[0][i]);
 }
 
@@ -129,8 +129,8 @@ ElementOp const kOps[] = {
      }},
     {"adamw",
      [](P p, size_t) -> ew::Op {
-       return ew::AdamWUpdate{p[0],   p[1],   p[2],     p[3],         kRate,       kDecay,
-                              kBeta1, kBeta2, kEpsilon, kCorrection1, kCorrection2};
+       return ew::AdamWUpdate{p[0],   p[1],   p[2],         p[3],         kRate,       kDecay,
+                              kBeta1, kBeta2, kAdamEpsilon, kCorrection1, kCorrection2};
      },
      adamw},
 };

@@ -10,7 +10,6 @@ namespace {
 namespace rw = workloads::rowwise;
 
 constexpr float kScale = 0.1F;
-constexpr double kSumTolerance = 1e-4;  // float sums in another order
 
 std::vector<int32_t> some_labels(RowShape s) {
   std::vector<int32_t> labels;

@@ -10,6 +10,8 @@
 
 namespace stepscope::cuda_emulation {
 
+constexpr double kSumTolerance = 1e-4;  ///< of float sums in another order
+
 struct RowShape {
   int64_t rows, width;
 

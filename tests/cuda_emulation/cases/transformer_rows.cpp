@@ -8,8 +8,7 @@ namespace {
 
 namespace rw = workloads::rowwise;
 
-constexpr float kEpsilon = 1e-5F;
-constexpr double kSumTolerance = 1e-4;  // float sums in another order
+constexpr float kNormEpsilon = 1e-5F;
 
 /// f(row) for the rows of an array: calls it with the index of their first element.
 template <class F>
@@ -71,7 +70,7 @@ void exact_layer_norm(RowShape s, std::vector<Values>& a) {
     for (size_t i = first; i < first + width; ++i)
       variance += (a[0][i] - mean) * (a[0][i] - mean) / elements;
 
-    double const inverse = 1 / std::sqrt(variance + static_cast<double>(kEpsilon));
+    double const inverse = 1 / std::sqrt(variance + static_cast<double>(kNormEpsilon));
     for (size_t c = 0; c < width; ++c)
       a[3][first + c] = (a[0][first + c] - mean) * inverse * a[1][c] + a[2][c];
     size_t const row = first / width;
@@ -87,7 +86,7 @@ KernelCase layer_norm(RowShape s) {
                   unwritten(s.elements()), unwritten(static_cast<size_t>(2 * s.rows))};
   };
   auto const make = [=](Pointers const& p) {
-    return rw::LayerNormForward{s.width, p[0], p[1], p[2], p[3], p[4], kEpsilon};
+    return rw::LayerNormForward{s.width, p[0], p[1], p[2], p[3], p[4], kNormEpsilon};
   };
 
   return row_case(
