@@ -57,6 +57,8 @@ MUTANTS = (
     Mutant("the larger half of the padding in front", LAYERS, "+ window - height) / 2)", "+ window - height + 1) / 2)", "MaxPool"),
     Mutant("vectors where rows are odd and arrays aligned", LAYERS, "columns % 4 == 0 && aligned(x)", "aligned(x)", "/Bias"),
     Mutant("vectors where arrays are not aligned", LAYERS, " && aligned(x) && aligned(bias) && aligned(y)", "", "/Bias"),
+    Mutant("bfloat16 is cut off, not rounded", LAYERS, "__bfloat16_as_ushort(__float2bfloat16_rn(x[i]))",
+           "static_cast<Bf16>(std::bit_cast<uint32_t>(x[i]) >> 16U)", "Conversions"),
     Mutant("the last source of a mean is left out", LAYERS, "m < arrays.sources", "m + 1 < arrays.sources", "Means"),
     Mutant("a slow device is as fast as the others", LAYERS, "end + (end - *begin_ns)", "end", "ASlowDevice"),
 )

@@ -1,6 +1,7 @@
 // Kernels of layers: bias and ReLU in their vector and scalar forms, conversions to and from
 // bfloat16, means of arrays.
 #include <algorithm>
+#include <cmath>
 
 #include "tests/cuda_emulation/cases/row_case.h"
 #include "tests/cuda_emulation/guarded_memory.h"
@@ -10,8 +11,13 @@ namespace {
 
 using workloads::cuda::Bf16;
 
-// bfloat16 has 8 bits of mantissa, the hidden one too: rounding moves a value by up to 2⁻⁹ of it.
-constexpr double kBf16Tolerance = 1.0 / 512;
+/// To the nearest number with 8 bits of mantissa, ties to even; for numbers of ordinary size.
+double rounded_to_bf16(double x) {
+  constexpr int kMantissaBits = 8;
+  int exponent = 0;
+  double const mantissa = std::frexp(x, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, kMantissaBits)), exponent - kMantissaBits);
+}
 
 Bf16* as_bf16(float* array) { return static_cast<Bf16*>(static_cast<void*>(array)); }
 
@@ -33,7 +39,7 @@ KernelCase bias_case(RowShape s, BiasForm form) {
   KernelCase c;
   c.name = "add_bias() " + form.text() + s.text();
   c.elements = n;
-  c.tolerance = form.from_bf16 ? kBf16Tolerance : 0;
+  c.tolerance = 0;
   c.arrays = [=] {
     return Arrays{random_array(offset + n, 1), random_array(offset + width, 2),
                   unwritten(offset + n)};
@@ -55,10 +61,10 @@ KernelCase bias_case(RowShape s, BiasForm form) {
   c.exact = [=](std::vector<Values>& a) {
     for (size_t i = 0; i < n; ++i) {
       // One addition in float, as the kernel's.
-      float const sum =
-          static_cast<float>(a[0][offset + i]) + static_cast<float>(a[1][offset + i % width]);
-      double const exact =
-          form.from_bf16 ? a[0][offset + i] + a[1][offset + i % width] : static_cast<double>(sum);
+      double const x = a[0][offset + i];
+      float const sum = static_cast<float>(form.from_bf16 ? rounded_to_bf16(x) : x) +
+                        static_cast<float>(a[1][offset + i % width]);
+      auto const exact = static_cast<double>(sum);
       a[form.in_place ? 0 : 2][offset + i] = form.relu ? std::max(0.0, exact) : exact;
     }
   };
@@ -70,7 +76,7 @@ KernelCase conversion_case(size_t n) {
   KernelCase c;
   c.name = "to_bf16(), to_float() of " + std::to_string(n);
   c.elements = n;
-  c.tolerance = kBf16Tolerance;
+  c.tolerance = 0;
   c.arrays = [=] { return Arrays{random_array(n, 1), unwritten(n)}; };
 
   c.kernels = [=](Pointers const& p) {
@@ -78,7 +84,9 @@ KernelCase conversion_case(size_t n) {
     workloads::cuda::to_bf16(nullptr, p[0], as_bf16(halves.floats()), n);
     workloads::cuda::to_float(nullptr, as_bf16(halves.floats()), p[1], n);
   };
-  c.exact = [](std::vector<Values>& a) { a[1] = a[0]; };
+  c.exact = [](std::vector<Values>& a) {
+    std::transform(a[0].begin(), a[0].end(), a[1].begin(), rounded_to_bf16);
+  };
   return c;
 }
 
