@@ -14,7 +14,7 @@
 namespace stepscope::cuda_emulation {
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kUntouchable = 4096;  // a page
 constexpr size_t kStack = 64U << 10U;  // kernels need a few KiB; the handler of SIGSEGV 16 KiB
 
 Fiber* running_fiber = nullptr;
@@ -24,7 +24,7 @@ std::jmp_buf caller_of_resume;
 
 Fiber::Fiber() {
   stack_ = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (stack_ == MAP_FAILED || mprotect(stack_, kPage, PROT_NONE) != 0) {
+  if (stack_ == MAP_FAILED || mprotect(stack_, kUntouchable, PROT_NONE) != 0) {
     std::perror("the stack of an emulated thread");
     std::abort();
   }

@@ -9,6 +9,7 @@ usage: mutants.py --tests PROGRAM --compiler CXX --work FOLDER [--jobs 2] [NAMEâ
 import argparse
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -84,16 +85,16 @@ def compile_library(options, text, source, name):
 
 
 def run_tests(options, library, group):
-    """(True where the tests pass, what the first failure says)"""
+    """(True where the tests pass, False where one fails, None where they do not end or none ran; what the first failure says)"""
     environment = {**os.environ, "LD_PRELOAD": library, "OMP_NUM_THREADS": "1"}
     command = [options.tests, f"--gtest_filter=Cuda*{group}*", "--gtest_fail_fast"]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        return False, f"no end after {TIMEOUT_S} s"
-    lines = [line for line in done.stdout.split("\n") if " of " in line and not line.startswith("[")]
-    ran = "[ RUN " in done.stdout
-    return done.returncode == 0 or not ran, lines[0].strip() if lines else done.stderr.strip()[-200:]
+        return None, f"no end after {TIMEOUT_S} s"
+    lines = [line for line in done.stdout.split("\n") if re.search(" of |difference", line) and not line.startswith("[")]
+    first = lines[0].strip() if lines else done.stderr.strip()[-200:]
+    return (done.returncode == 0 if "[ RUN " in done.stdout else None), first
 
 
 def judge(options, number, mutant):
@@ -103,7 +104,8 @@ def judge(options, number, mutant):
     except (translate.TranslationError, subprocess.CalledProcessError) as error:
         return False, f"ERROR     {mutant.name}: {error}"
     passed, first = run_tests(options, library, mutant.group)
-    return not passed, f"SURVIVED  {mutant.name}" if passed else f"caught    {mutant.name}: {first}"
+    verdict = {True: "SURVIVED", False: "caught", None: "ERROR"}[passed]
+    return passed is False, f"{verdict:<9} {mutant.name}: {first}"
 
 
 def judge_unchanged(options, source):
@@ -111,7 +113,7 @@ def judge_unchanged(options, source):
     with open(os.path.join(ROOT, source), encoding="utf-8") as file:
         library = compile_library(options, file.read(), source, os.path.basename(source).replace(".cu", "_unchanged"))
     passed, first = run_tests(options, library, "MaxPool" if source == LAYERS else "AttentionHeads")
-    return passed, f"passed    {source} as it is" if passed else f"FAILED    {source} as it is: {first}"
+    return bool(passed), f"passed    {source} as it is" if passed else f"FAILED    {source} as it is: {first}"
 
 
 def main():
@@ -133,7 +135,7 @@ def main():
         good = [True]
         for is_good, line in [*unchanged, *mutants]:
             good.append(is_good)
-            print(line)
+            print(line, flush=True)
 
     caught = sum(good[3:])
     print(f"{caught} of {len(chosen)} mutants caught")
