@@ -28,7 +28,7 @@ if(STEPSCOPE_PORTABLE)
   # The bundle has the tests of what another machine, its GPU and its libraries can change. What is computed alike everywhere was
   # tested where it was built; those tests would be half of the bundle.
   list(FILTER test_programs EXCLUDE REGEX
-    "^(import|export|export_tables|query|gate|synth|viewer|viewer_program|reports|analyzer|collective_dumps|[a-z]+_program)_tests?$")
+    "^(import|export|export_tables|query|gate|synth|cuda_emulation|cuda_emulator|cuda_bfloat16|viewer|viewer_program|reports|analyzer|collective_dumps|[a-z]+_program)_tests?$")
   if(test_programs)
     install(TARGETS ${test_programs} RUNTIME DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)
   endif()

@@ -51,7 +51,7 @@ VENDOR_HEADERS = {
     r"(cupti|generated_cuda|nvperf)": ["tracer/cupti", "tests/gpu", "tests/cuda_doubles", "tests/unit/tracer", "bench"],
     r"nvml\.h": ["tracer/nvml", "workloads/backend/cuda", "tests/gpu", "tests/cuda_doubles"],
     r"nccl": ["tracer/nccl", "workloads/backend/cuda", "tests/gpu", "tests/cuda_doubles"],
-    r"(cuda|cudnn|cublas|curand|device_launch_parameters)": ["workloads/backend/cuda", "tracer/cupti", "selftest/cuda_probe", "tests/gpu", "tests/cuda_doubles", "bench"],
+    r"(cuda|cudnn|cublas|curand|device_launch_parameters)": ["workloads/backend/cuda", "tracer/cupti", "selftest/cuda_probe", "tests/gpu", "tests/cuda_doubles", "tests/cuda_emulation", "bench"],
     r"(dnnl|oneapi/dnnl)": ["workloads/backend/host", "tests", "bench"],
     r"(imgui|imstb|GLFW/|GL/|backends/imgui)": ["viewer", "tests", "bench"],
     r"mpi\.h": ["workloads/processes/mpi"],
