@@ -128,6 +128,8 @@ def main():
     options.tests, options.work = os.path.abspath(options.tests), os.path.abspath(options.work)
     os.makedirs(options.work, exist_ok=True)
 
+    for mutant in MUTANTS:
+        mutated(mutant)
     chosen = [each for each in enumerate(MUTANTS) if not options.names or any(name in each[1].name for name in options.names)]
     with ThreadPoolExecutor(options.jobs) as pool:
         unchanged = pool.map(lambda source: judge_unchanged(options, source), (ELEMENTS, LAYERS))

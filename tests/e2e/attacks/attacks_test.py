@@ -24,8 +24,8 @@ import time
 import runner
 
 LANGUAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "languages")
-LIMIT_S = 30  # few take 5 s alone
-SLOWEST = 5  # times as long as alone, on machines that are slow or busy
+LIMIT_S = 30  # Few take 5 s alone.
+SLOWEST = 5  # Or so many times as long as alone: machines may be slow or busy.
 # Ranges and marks that a program makes in a known number: so many are recorded, or counted as lost.
 EVENTS = {"plain": 1000, "onemark": 1, "quick_exit": 10, "exit_handlers": 20, "exit_thread": 10, "pthread_exit_main": 100010,
           "stdio_closed": 1000, "segv": 10, "abort": 10, "nofile20": 100, "swapcontext": 2000, "smallstack": 101,
