@@ -491,6 +491,7 @@ void CuptiSource::finish(TraceStore& store, int64_t /*end_ns*/) {
   if (decoder_) {
     decoder_->finish(*clock_, store);
     tell_untimed(store);
+    tell_unreadable(store);
   }
 
   if (has_ended) take_down();
@@ -529,6 +530,21 @@ void CuptiSource::tell_untimed(TraceStore& store) {
       "{} kernels and copies have no possible times and were left out: they still ran when capture "
       "ended, or CUPTI had no room for their times, or it made a mistake",
       untimed);
+  store.log.notes.push_back(text);
+
+  std::lock_guard const lock(mutex_);
+  if (problem_.empty()) problem_ = text;
+}
+
+void CuptiSource::tell_unreadable(TraceStore& store) {
+  uint64_t const unreadable = decoder_->unreadable();
+  if (unreadable == 0) return;
+  store.log.dropped += unreadable;
+
+  std::string const text = fmt::format(
+      "about {} records of CUDA calls, kernels and copies are missing: CUPTI left a part of its "
+      "buffers unreadable (a newer driver or CUPTI may mend it)",
+      unreadable);
   store.log.notes.push_back(text);
 
   std::lock_guard const lock(mutex_);

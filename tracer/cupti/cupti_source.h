@@ -98,6 +98,7 @@ class CuptiSource : public Source {
   [[nodiscard]] bool knows_clock();
   void make_decoder(ClockFit const& clock);
   void tell_untimed(TraceStore& store);
+  void tell_unreadable(TraceStore& store);
 
   // CUPTI's callbacks.
   static void on_call(void* source, CUpti_CallbackDomain domain, CUpti_CallbackId function,

@@ -13,6 +13,15 @@ Record const& as(CUpti_Activity const& record) {
   return reinterpret_cast<Record const&>(record);
 }
 
+/// Estimates how many unreadable records lie in the last `bytes` of a buffer. These begin with the
+/// last record that was read, if there is one. `before`: bytes of all `read` records but that one.
+uint64_t records_in(size_t bytes, size_t before, size_t read) {
+  constexpr size_t kUsualBytes = 160;  // a kernel's record and its call's, on average
+  size_t const mean = read > 1 ? std::max<size_t>(before / (read - 1), 1) : kUsualBytes;
+  size_t const all = bytes / mean, known = read > 0 ? 1 : 0;
+  return all > known ? all - known : 1;
+}
+
 }  // namespace
 
 template <class Record>
@@ -143,11 +152,20 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock cons
 
 void RecordDecoder::decode(std::span<uint8_t> buffer, RecordClock const& clock, TraceStore& store) {
   CUpti_Activity* record = nullptr;
+  CUpti_Activity const* last = nullptr;
+  size_t read = 0;
   CUptiResult result = CUPTI_SUCCESS;
-  while ((result = api_.get_next_record(buffer.data(), buffer.size(), &record)) == CUPTI_SUCCESS)
+  while ((result = api_.get_next_record(buffer.data(), buffer.size(), &record)) == CUPTI_SUCCESS) {
     decode_record(*record, clock, store);
-  if (result != CUPTI_ERROR_MAX_LIMIT_REACHED)
-    ++store.log.unknown_events;  // where the next record begins is not known
+    last = record;
+    ++read;
+  }
+  if (result == CUPTI_ERROR_MAX_LIMIT_REACHED) return;
+
+  ++store.log.unknown_events;  // where the next record begins is not known
+  auto const* const last_bytes = reinterpret_cast<uint8_t const*>(last);
+  size_t const last_at = last == nullptr ? 0 : static_cast<size_t>(last_bytes - buffer.data());
+  unreadable_ += records_in(buffer.size() - last_at, last_at, read);
 }
 
 void RecordDecoder::end_round(RecordClock const& clock, TraceStore& store) {

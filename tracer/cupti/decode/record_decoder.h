@@ -61,6 +61,8 @@ class RecordDecoder {
   [[nodiscard]] size_t outstanding_launches() const { return launches_.count(); }
   /// Device ops that CUPTI could not time: they are not in the trace.
   [[nodiscard]] uint64_t untimed() const { return ops_.untimed(); }
+  /// About how many records lay behind others that could not be read: they are not in the trace.
+  [[nodiscard]] uint64_t unreadable() const { return unreadable_; }
 
  private:
   /// Behind the end of the window, until it is known on which side it was launched.
@@ -93,6 +95,7 @@ class RecordDecoder {
   std::vector<WaitingOp> waiting_ops_;
   std::set<uint32_t> used_devices_;  ///< that the registry knows
   uint32_t last_device_ = UINT32_MAX;
+  uint64_t unreadable_ = 0;
 };
 
 }  // namespace stepscope::tracer

@@ -486,6 +486,20 @@ TEST_P(RecordDecoderTest, counts_a_record_that_makes_the_rest_unreadable) {
   finish();
   EXPECT_EQ(store.log.unknown_events, 1U);
   EXPECT_THAT(rows(), ElementsAre(Field(&Row::name, "before")));
+  EXPECT_GE(decoder_->unreadable(), 1U);
+}
+
+TEST_P(RecordDecoderTest, estimates_how_many_records_lie_behind_one_that_is_unreadable) {
+  constexpr uint32_t kBefore = 50, kBehind = 100;
+  for (uint32_t i = 0; i < kBefore; ++i) add(kernel("before", {0, 5}, i + 1));
+  CUpti_ActivityAPI damaged{};
+  damaged.kind = static_cast<CUpti_ActivityKind>(200);
+  add(damaged);
+  for (uint32_t i = 0; i < kBehind; ++i) add(kernel("behind", {0, 5}, kBefore + i + 1));
+
+  finish();
+  EXPECT_THAT(rows(), SizeIs(kBefore));
+  EXPECT_NEAR(static_cast<double>(decoder_->unreadable()), kBehind, 2);
 }
 
 }  // namespace
