@@ -21,8 +21,7 @@ size_t ops_in(Scene const& scene, Node const& node) {
   model::Trace const& trace = scene.run.ranks[node.rank].trace;
   size_t ops = 0;
   for (Lane const& lane : node.lanes)
-    for (uint32_t const row : lane.rows)
-      ops += model::is_device_op(trace.kind(row)) ? 1 : 0;
+    for (uint32_t const row : lane.rows) ops += model::is_device_op(trace.kind(row)) ? 1 : 0;
   return ops;
 }
 
