@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <gtest/gtest.h>
 
 #include "tests/support/sanitized.h"
+#include "trace/base/huge_pages.h"
 
 namespace stepscope::base {
 namespace {
@@ -24,11 +26,17 @@ long huge_page_kib() {
   return -1;
 }
 
+/// Whether the kernel has huge pages to give at all.
 bool gives_huge_pages() {
-  std::ifstream setting("/sys/kernel/mm/transparent_hugepage/enabled");
-  std::string line;
-  std::getline(setting, line);
-  return line.find("[never]") == std::string::npos && !line.empty();
+  void* const memory = ::mmap(nullptr, kColumnBytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  ask_for_huge_pages(memory, kColumnBytes);
+  std::memset(memory, 1, kColumnBytes);
+
+  bool const are_given = huge_page_kib() * 1024 > static_cast<long>(kColumnBytes / 2);
+  ::munmap(memory, kColumnBytes);
+  return are_given;
 }
 
 /// Fills a column in many small parts and exits with 0 where most of it lies in huge pages. Runs in
@@ -43,8 +51,8 @@ bool gives_huge_pages() {
 }
 
 TEST(MallocTuning, KeptMemoryComesInHugePages) {
-  if (!gives_huge_pages() || huge_page_kib() < 0) GTEST_SKIP() << "the kernel gives no huge pages";
   if (support::kSanitized) GTEST_SKIP() << "the sanitizer has an allocator of its own";
+  if (!gives_huge_pages()) GTEST_SKIP() << "the kernel gives no huge pages";
   EXPECT_EXIT(fill_a_column(), testing::ExitedWithCode(0), "");
 }
 
