@@ -113,7 +113,7 @@ ChartJson chart_fits(ScalingSeries const& series) {
   return fits;
 }
 
-/// The curve of a replay in the same form; null where there is none.
+/// The curve of a replay in the same form; null without a replay.
 ChartJson chart_replayed(ScalingSeries const& series) {
   if (!series.replayed || series.replayed->points.empty()) return nullptr;
   double const farthest = static_cast<double>(series.points.back().devices) * kDrawnBeyond;

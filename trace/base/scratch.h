@@ -12,7 +12,7 @@
 namespace stepscope::base {
 
 /// Where blocks of memory come from, aligned for every basic type. `allocate` throws std::bad_alloc
-/// when there is none; `free` gets the size that was asked for.
+/// where memory ends; `free` gets the size that was asked for.
 struct BlockMemory {
   void* (*allocate)(size_t bytes);
   void (*free)(void* memory, size_t bytes) noexcept;

@@ -22,7 +22,7 @@ struct ReplayContext {
   std::vector<LinkFit> const& links;
   std::vector<PipelineStats> const& pipelines;
   std::vector<OpStats> const& ops;
-  WorkRatios const* probe = nullptr;  ///< of a second run with other work; null: there is none
+  WorkRatios const* probe = nullptr;  ///< of a second run with other work; may be null
 };
 
 struct AppliedChange {

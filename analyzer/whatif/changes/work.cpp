@@ -12,8 +12,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Above this share of the compute time in kernels that the probe does not have, the answer says
-/// so; above the second there is none.
+/// Kernels that the probe does not have may take this share of the compute time without a caution.
+/// Above the second share the change is refused.
 constexpr double kUnknownWorkCaution = 0.02, kUnknownWorkRefusal = 0.3;
 
 double sum_of(std::vector<double> const& values) {

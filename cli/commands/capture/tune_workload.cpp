@@ -37,7 +37,7 @@ base::Expected<std::string> take_value(TuningKnob const& knob, std::vector<std::
   return value;
 }
 
-/// The number of steps becomes a placeholder, so that short runs have fewer.
+/// Writes {steps} for the number of steps, so that short runs have fewer.
 void take_steps(std::vector<std::string>& options, tune::Space& space) {
   constexpr std::string_view kOption = "--steps";
   for (size_t i = 0; i < options.size(); ++i) {

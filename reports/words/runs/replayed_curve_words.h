@@ -21,7 +21,7 @@ analyzer::Estimate replayed_efficiency(analyzer::ScalingSeries const& series,
                                        analyzer::ReplayedPoint const& point);
 /// The measured step on as many devices, ns; none where no run was measured.
 std::optional<double> measured_step_ns(analyzer::ScalingSeries const& series, uint64_t devices);
-/// "+0.42 %" of an error; "–" where there is none.
+/// "+0.42 %" of an error; "–" where nothing was measured.
 std::string signed_error(std::optional<double> error);
 
 }  // namespace stepscope::reports

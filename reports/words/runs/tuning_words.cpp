@@ -159,6 +159,7 @@ std::string_view trial_verdict_label(TrialVerdict verdict) {
       return tr("accepted");
     case TrialVerdict::kProposed:
       return tr("proposed");
+
     case TrialVerdict::kNoGain:
       return tr("no gain");
     case TrialVerdict::kUnclear:
@@ -172,6 +173,7 @@ std::string_view trial_verdict_label(TrialVerdict verdict) {
     case TrialVerdict::kScreenedOut:
       break;
   }
+
   return tr("put back");
 }
 

@@ -73,6 +73,7 @@ ElementOp const kOps[] = {
        return ew::Scale{p[0], kFactor};
      },
      [](A a, size_t i, size_t) { a[0][i] *= as_double(kFactor); }},
+
     {"add",
      [](P p, size_t) -> ew::Op {
        return ew::Add{p[0], p[1], p[2]};
@@ -83,6 +84,7 @@ ElementOp const kOps[] = {
        return ew::AddScaled{p[0], p[1], kFactor};
      },
      [](A a, size_t i, size_t) { a[1][i] = (a[1][i] + a[0][i]) * as_double(kFactor); }},
+
     {"relu backward",
      [](P p, size_t) -> ew::Op {
        return ew::ReluBackward{p[0], p[1]};
@@ -98,6 +100,7 @@ ElementOp const kOps[] = {
        return ew::LeakyReluBackward{p[0], p[1], kSlope};
      },
      [](A a, size_t i, size_t) { leaky(a[1][i], a[0][i]); }},
+
     {"gelu",
      [](P p, size_t) -> ew::Op {
        return ew::GeluForward{p[0], p[1]};
@@ -108,6 +111,7 @@ ElementOp const kOps[] = {
        return ew::GeluBackward{p[0], p[1]};
      },
      [](A a, size_t i, size_t) { a[1][i] *= gelu_derivative(a[0][i]); }},
+
     {"tanh", [](P p, size_t) -> ew::Op { return ew::Tanh{p[0]}; },
      [](A a, size_t i, size_t) { a[0][i] = std::tanh(a[0][i]); }},
     {"tanh backward",
@@ -115,11 +119,13 @@ ElementOp const kOps[] = {
        return ew::TanhBackward{p[0], p[1]};
      },
      [](A a, size_t i, size_t) { a[1][i] *= 1 - a[0][i] * a[0][i]; }},
+
     {"binary cross entropy",
      [](P p, size_t n) -> ew::Op {
        return ew::BinaryCrossEntropy{p[0], p[1], p[4], n / 3, kFactor};
      },
      binary_cross_entropy},
+
     {"sgd",
      [](P p, size_t) -> ew::Op {
        return ew::SgdUpdate{p[0], p[1], kRate, kDecay};

@@ -94,7 +94,8 @@ TEST_F(InTurnTest, ProgramsTrainOneAfterTheOther) {
   EXPECT_THAT(message(), HasSubstr("5 turns each, of 4 steps"));
   EXPECT_THAT(message(), Not(HasSubstr("early")));
   EXPECT_EQ(recorded_steps(), 48U);
-  EXPECT_THAT(turns_facts(0), ElementsAre("5 of 4 steps")) << "the last steps are beside nobody's";
+  EXPECT_THAT(turns_facts(0), ElementsAre("5 of 4 steps"))
+      << "the other program has no steps beside the last ones";
   EXPECT_THAT(turns_facts(1), ElementsAre("6 of 4 steps"));
 }
 

@@ -122,7 +122,7 @@ TEST_F(TurnOrderTest, AProgramWhoseProcessesHaveEndedGetsItsTurnAndThenTrainsNoM
   EXPECT_TRUE(order_.trains_no_more(now_ + seconds(11)));
 
   ask(0, 2);  // the next program of a script
-  EXPECT_EQ(turn_of(2), 1) << "there is nobody to catch up with";
+  EXPECT_EQ(turn_of(2), 1) << "no other process is ahead of it";
   EXPECT_FALSE(order_.trains_no_more(now_ + seconds(11)));
 }
 

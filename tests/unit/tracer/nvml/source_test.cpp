@@ -22,17 +22,20 @@ using ::testing::SizeIs;
 class NvmlSourceTest : public ::testing::Test {
  protected:
   NvmlSourceTest() { machine() = {}; }
+
   /// Starts the service, and returns its address.
   std::string serve(SamplingService::Loader load = [] { return std::optional(fake_api()); }) {
     service = SamplingService::open(std::move(load)).value();
     service->run();
     return service->address();
   }
+
   void drain(NvmlSource& source) {
     source.snapshot();
     clock.add(sample_clocks(TickSource::kMonotonicClock));
     source.drain(store, clock);
   }
+
   /// Until there are so many tracks or a minute has passed.
   void drain_until_tracks(NvmlSource& source, size_t count) {
     auto const latest = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -41,6 +44,7 @@ class NvmlSourceTest : public ::testing::Test {
       std::this_thread::yield();
     }
   }
+
   [[nodiscard]] std::string fact(std::string_view wanted) const {
     for (auto const& [name, text] : store.info.facts)
       if (name == wanted) return text;
@@ -53,6 +57,7 @@ class NvmlSourceTest : public ::testing::Test {
     for (model::Track const& track : store.tracks()) result.insert(track.device);
     return result;
   }
+
   CaptureWindow window{std::nullopt};
   DeviceRegistry devices;
   TraceStore store;
