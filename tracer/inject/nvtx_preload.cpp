@@ -49,6 +49,8 @@ dlopen:
 )");
 #endif
 
+extern "C" __attribute__((visibility("hidden"))) void* stepscope_next_dlopen(char const* path);
+
 namespace {
 
 int initialize_extension(void* module);
@@ -67,19 +69,18 @@ constexpr KernelMask kNeverHeld = bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGF
                                   bit_of(SIGILL) | bit_of(SIGABRT) | bit_of(SIGTRAP) |
                                   bit_of(SIGSYS) | bit_of(32) | bit_of(33);
 
-void set_mask(KernelMask const* mask, KernelMask* before) {
-  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, before, sizeof(KernelMask));
-}
-
+/// One call of the kernel: a signal that comes before it takes effect finds NVTX in the middle of
+/// its initialization, and no way to hold it back.
 void hold_signals() {
   if (are_held) return;
-  KernelMask now = 0;
-  ::syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &now, sizeof now);
-  mask_before = now;
-  now |= ~kNeverHeld;
-  set_mask(&now, nullptr);
+  KernelMask const held = ~kNeverHeld;
+  ::syscall(SYS_rt_sigprocmask, SIG_BLOCK, &held, &mask_before, sizeof held);
   stepscope::tracer::nvtx_initialization_begins();
   are_held = true;
+}
+
+void restore_signals() {
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask_before, nullptr, sizeof mask_before);
 }
 
 /// Where this library is, as the loader knows it; empty when that is too long, or before the
@@ -92,6 +93,15 @@ std::atomic<void*> next_dlopen{nullptr};
 std::atomic<bool> is_preloaded{false};
 /// NVTX has called us, and calls the tracer back when it is done.
 thread_local bool is_called_by_nvtx __attribute__((tls_model("initial-exec"))) = false;
+
+/// Holds signals once as if NVTX had called. What the first call of a function costs (the loader
+/// binds it, its page comes in) is then paid here, and not while NVTX initializes itself: a signal
+/// of that time is a deadlock.
+void rehearse() {
+  if (!is_preloaded) return;
+  stepscope_next_dlopen(own_path.data());
+  stepscope_release_signals();
+}
 
 __attribute__((constructor)) void look_around() {
   Dl_info self{};
@@ -109,6 +119,7 @@ __attribute__((constructor)) void look_around() {
                                            reinterpret_cast<void*>(&stepscope_release_signals);
 
   stepscope::tracer::prepare_for_forks(initialize_extension);
+  rehearse();
 }
 
 /// The function of that name in the tracer, which is beside this library; null when it is not
@@ -143,7 +154,7 @@ int initialize_extension(void* module) {
 extern "C" {
 /// What our dlopen() goes on to. NVTX opens this library by this path; who opens it and does not
 /// call us, or opens another one first, is no NVTX that we know.
-__attribute__((visibility("hidden"), used)) void* stepscope_next_dlopen(char const* path) {
+__attribute__((used)) void* stepscope_next_dlopen(char const* path) {
   bool const is_own = path != nullptr && *path == '/' && std::strcmp(path, own_path.data()) == 0;
   if (is_own && is_preloaded) hold_signals();
   if (!is_own && are_held && !is_called_by_nvtx) stepscope_release_signals();
@@ -156,7 +167,7 @@ __attribute__((visibility("default"))) void stepscope_release_signals() {
   if (!are_held) return;
   are_held = false;
   stepscope::tracer::nvtx_initialization_ends();
-  set_mask(&mask_before, nullptr);
+  restore_signals();
 }
 
 // As NVTX calls them; what they are given is the tracer's to know.

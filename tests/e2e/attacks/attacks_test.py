@@ -26,6 +26,9 @@ import runner
 LANGUAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "languages")
 LIMIT_S = 30  # Few take 5 s alone.
 SLOWEST = 5  # Or so many times as long as alone: machines may be slow or busy.
+# How often a case is tried until it ends. NVTX, in the program, waits for ever for a signal handler that annotates while the same
+# thread initializes NVTX: 11 of 1,500 runs of the program alone, 1 of 600 recorded ones (before the tracer loads, nothing can help).
+TRIES = {"sig_first": 3}
 # Ranges and marks that a program makes in a known number: so many are recorded, or counted as lost.
 EVENTS = {"plain": 1000, "onemark": 1, "quick_exit": 10, "exit_handlers": 20, "exit_thread": 10, "pthread_exit_main": 100010,
           "stdio_closed": 1000, "segv": 10, "abort": 10, "nofile20": 100, "swapcontext": 2000, "smallstack": 101,
@@ -141,7 +144,12 @@ def compare(stepscope, case, folder, number, is_recorded):
 
 
 def compare_one(arguments):
-    return compare(*arguments)
+    stepscope, case, *others = arguments
+    for _ in range(TRIES.get(case.name, 1)):
+        result = compare(stepscope, case, *others)
+        if not any("time limit" in difference for difference in result.differences):
+            break
+    return result
 
 
 def tell(result):
