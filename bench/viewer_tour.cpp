@@ -1,9 +1,8 @@
 // What a frame of the viewer costs: viewer_tour RUN (made with stepscope synth, say 64 ranks of 1.6
 // M events). Opens the run as the viewer does, then makes a tour on no backend. The tour goes from
-// the whole run to a microsecond and back, along the run, with every panel open, with a search,
-// with the critical path, and with the predicted timeline of a change. It measures processor time
-// of the frames' own thread. Work on other threads goes on meanwhile, as for a person. Needs no
-// display.
+// the whole run to a microsecond and back, and along the run. It does so with every panel, with a
+// search, with the critical path, and with the predicted timeline of a change. Measures processor
+// time of the frames' own thread; other threads work meanwhile, as for a person. Needs no display.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
