@@ -58,8 +58,7 @@ struct LibraryFault {
 /// next one.
 constexpr std::array kNcclFaults = {
     LibraryFault{22'809, 22'810,
-                 "NCCL's own inspector plugin may crash programs (nccl#1992); Stepscope's takes its "
-                 "place while recording"},
+                 "NCCL's own inspector plugin may crash programs (nccl#1992): leave it out"},
     LibraryFault{23'003, 23'004,
                  "all-to-all over several nodes may crash with a profiler plugin (nccl#2112): "
                  "record with --nccl calls or --nccl off"},
