@@ -20,7 +20,8 @@ namespace {
 char const* describe_subscribers(tracer::CuptiLibrary const& cupti, Places const& places) {
   constexpr int kFirstDriver = 13'030;
   if (cupti.version < tracer::cupti::k13v3 || !cupti.api.of_subscriber.is_complete())
-    return ". One tool at a time: torch.profiler and Nsight have to be off (several from CUDA 13.3)";
+    return ". One tool at a time: torch.profiler and Nsight have to be off (several from CUDA "
+           "13.3)";
 
   int driver_cuda = 0;
   if (auto const driver = load_cuda_driver(places)) driver->driver_version(&driver_cuda);

@@ -48,7 +48,7 @@ int driver_cuda_version(Places const& places) {
   return version;
 }
 
-/// Of one version up to before another one, by reports of its users.
+/// A fault that users reported, of one version up to before another one.
 struct LibraryFault {
   int first, fixed;
   char const* what;
@@ -62,8 +62,7 @@ constexpr std::array kNcclFaults = {
     LibraryFault{23'003, 23'004,
                  "all-to-all over several nodes may crash with a profiler plugin (nccl#2112): "
                  "record with --nccl calls or --nccl off"},
-    LibraryFault{23'102, 23'103,
-                 "a profiler plugin costs small all-reduces 4 to 13 % (nccl#2355)"},
+    LibraryFault{23'102, 23'103, "a profiler plugin costs small all-reduces 4 to 13 % (nccl#2355)"},
 };
 
 /// Version numbers of cuDNN 9: 91801 = 9.18.1.

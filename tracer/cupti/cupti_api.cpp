@@ -88,7 +88,7 @@ decltype(&cuCtxGetCurrent) find_current_context() {
   return function;
 }
 
-/// Those that are missing stay null.
+/// Functions that are missing stay null.
 void fill(void* library, SubscriberApi& api) {
   find_symbol(library, "cuptiSubscribe_v2", api.subscribe);
   find_symbol(library, "cuptiActivityRegisterCallbacks_v2", api.register_callbacks);
@@ -98,6 +98,7 @@ void fill(void* library, SubscriberApi& api) {
   find_symbol(library, "cuptiActivityGetAttribute_v2", api.get_attribute);
   find_symbol(library, "cuptiGetTimestamp_v2", api.get_timestamp);
   find_symbol(library, "cuptiActivityGetNextRecord_v2", api.get_next_record);
+
   find_symbol(library, "cuptiActivityGetNumDroppedRecords_v2", api.get_num_dropped_records);
   find_symbol(library, "cuptiActivityEnableRuntimeApi_v2", api.enable_runtime_api);
   find_symbol(library, "cuptiActivityEnableDriverApi_v2", api.enable_driver_api);

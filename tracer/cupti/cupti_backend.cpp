@@ -31,8 +31,7 @@ class ClassicCupti final : public CuptiBackend {
   }
 
   CallResult use_system_thread_ids() override {
-    return {"cuptiSetThreadIdType",
-            api_.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)};
+    return {"cuptiSetThreadIdType", api_.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)};
   }
   CallResult set_flag(CUpti_ActivityAttribute attribute) override { return write(attribute, 1); }
   CallResult register_buffers(CUpti_BuffersCallbackRequestFunc request,
@@ -50,9 +49,8 @@ class ClassicCupti final : public CuptiBackend {
   }
   [[nodiscard]] bool takes_hardware_events_at_once() const override { return false; }
   CallResult ask_for_hardware_events() override {
-    return {"cuptiActivityEnableHWTrace", api_.enable_hw_trace == nullptr
-                                              ? CUPTI_ERROR_NOT_SUPPORTED
-                                              : api_.enable_hw_trace(1)};
+    return {"cuptiActivityEnableHWTrace",
+            api_.enable_hw_trace == nullptr ? CUPTI_ERROR_NOT_SUPPORTED : api_.enable_hw_trace(1)};
   }
 
   CallResult enable(CUpti_ActivityKind kind) override {

@@ -89,15 +89,18 @@ base::Expected<void> CuptiControl::begin(Callbacks const& callbacks) {
 
 /// False: the classic functions have to do. Where these are refused, too, the error is theirs.
 bool CuptiControl::begin_shared(Callbacks const& callbacks) {
-  bool const is_possible =
-      library_.version >= cupti::k13v3 && api().of_subscriber.is_complete();
+  bool const is_possible = library_.version >= cupti::k13v3 && api().of_subscriber.is_complete();
   if (!is_possible || is_set_to(kSharedVariable, "0")) return false;
 
   backend_ = shared_cupti(api());
   auto const begun = subscribe(callbacks);
-  if (!begun)
-    note_("cuda subscribers", fmt::format("CUPTI is taken alone: {}", begun.error().message));
-  return begun.has_value();
+  if (begun) return true;
+
+  // Without the advice behind the comma: it is for who is refused both ways.
+  std::string_view const reason = begun.error().message;
+  note_("cuda subscribers",
+        fmt::format("CUPTI is taken alone: {}", reason.substr(0, reason.find(", "))));
+  return false;
 }
 
 base::Expected<void> CuptiControl::subscribe(Callbacks const& callbacks) {
@@ -142,8 +145,7 @@ base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
   prepare_hardware_events();
   backend_->skip_unfinished_queries();
 
-  return check(
-      backend_->register_buffers(callbacks.buffer_requested, callbacks.buffer_completed));
+  return check(backend_->register_buffers(callbacks.buffer_requested, callbacks.buffer_completed));
 }
 
 void CuptiControl::prepare_hardware_events() {
@@ -208,12 +210,12 @@ void CuptiControl::choose_functions() {
     return;
   }
 
-  for_each_function(
-      api(), CUPTI_CB_DOMAIN_DRIVER_API, [&](CUpti_CallbackId function, std::string_view name) {
-        ApiClass const api_class = classify(name);
-        if (api_class != ApiClass::kNoise && api_class != ApiClass::kOther)
-          note_failure(backend_->choose(CUPTI_CB_DOMAIN_DRIVER_API, function, true));
-      });
+  for_each_function(api(), CUPTI_CB_DOMAIN_DRIVER_API,
+                    [&](CUpti_CallbackId function, std::string_view name) {
+                      ApiClass const api_class = classify(name);
+                      if (api_class != ApiClass::kNoise && api_class != ApiClass::kOther)
+                        note_failure(backend_->choose(CUPTI_CB_DOMAIN_DRIVER_API, function, true));
+                    });
 }
 
 void CuptiControl::watch(std::vector<std::string_view> const& functions) {
@@ -231,8 +233,7 @@ void CuptiControl::watch(CUpti_CallbackDomain domain, CUpti_CallbackId function)
 }
 
 void CuptiControl::watch_everything() {
-  for (CUpti_CallbackDomain const domain : kApiDomains)
-    note_failure(backend_->watch_all(domain));
+  for (CUpti_CallbackDomain const domain : kApiDomains) note_failure(backend_->watch_all(domain));
 }
 
 void CuptiControl::end() {
@@ -271,8 +272,7 @@ void CuptiControl::rest() {
 std::string_view CuptiControl::reason_to_stay() const {
   if (!may_finalize_) return "another capture or tool can use it at once";
   if (backend_->reader() != nullptr) return "other tools may still record with it";
-  if (workarounds_.never_finalize)
-    return "taking down that of CUDA 12.5 and older is not safe";
+  if (workarounds_.never_finalize) return "taking down that of CUDA 12.5 and older is not safe";
   return {};
 }
 
@@ -283,8 +283,7 @@ void CuptiControl::finalize() {
 
 bool CuptiControl::flush(bool all) {
   std::unique_lock const lock(flush_mutex_, std::try_to_lock);
-  if (lock)
-    note_failure({kFlushAll, api().flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0)});
+  if (lock) note_failure({kFlushAll, api().flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0)});
   return lock.owns_lock();
 }
 

@@ -88,9 +88,10 @@ inline constexpr std::array kKnownFaults = {
                "programs that use NVTX before CUDA may crash", "13.0 Update 1"},
     // Crashes when such a graph is instantiated (pytorch#134308); NVIDIA announced a fix for "an
     // upcoming release" in 2024, and named none. CUDA 13.0 is taken for it.
-    KnownFault{cupti::k12v0, cupti::k13v0, nullptr,
-               "programs whose CUDA graphs have conditional nodes may crash while they are recorded",
-               "13.0"},
+    KnownFault{
+        cupti::k12v0, cupti::k13v0, nullptr,
+        "programs whose CUDA graphs have conditional nodes may crash while they are recorded",
+        "13.0"},
     // "Fixed incorrect correlation IDs for cudaGraphLaunch API calls … in profiling sessions after
     // the first session." kineto#1165 waits for it.
     KnownFault{cupti::k12v0, cupti::k13v1Update1, nullptr,

@@ -82,7 +82,7 @@ class Recorder final : public Observer {
   std::set<int> kinds_;
   std::map<std::pair<int, uint32_t>, bool> functions_;  ///< chosen one by one
   std::map<int, std::string> attributes_;
-  std::set<std::string> kernel_names_;                  ///< records point to them
+  std::set<std::string> kernel_names_;  ///< records point to them
   uint64_t kernels_done_ = 0;
   std::atomic<CUpti_TimestampCallbackFunc> timestamp_{nullptr};
   std::atomic<bool> is_driver_up_{false};

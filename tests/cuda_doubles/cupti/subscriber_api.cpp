@@ -1,5 +1,5 @@
-// The functions of libcupti.so.13 for one subscriber of several, after "CUPTI API Reference" of CUDA
-// 13.3 to 13.5 (docs.nvidia.com/cupti/api) and "Multiple Subscribers" of the usage guide.
+// The functions of libcupti.so.13 for one subscriber of several, after "CUPTI API Reference" of
+// CUDA 13.3 to 13.5 (docs.nvidia.com/cupti/api) and "Multiple Subscribers" of the usage guide.
 #include <cupti.h>
 
 #include <cstring>
@@ -72,21 +72,21 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc
     applicant.allows_others = !applicant.is_classic && given->allows_others != 0;
 
   if (given != nullptr) copy_name(subscribers().first_name(), *given);
-  bool const is_driver_old =
-      number_of_knob("DOUBLE_CUDA_DRIVER", 13'000) < kFirstDriverWithSeveral;
+  bool const is_driver_old = number_of_knob("DOUBLE_CUDA_DRIVER", 13'000) < kFirstDriverWithSeveral;
   if (applicant.allows_others && is_driver_old)
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   return subscribers().add(applicant, handle);
 }
 
-CUptiResult cuptiActivityRegisterCallbacks_v2(
-    CUpti_SubscriberHandle handle, void (*request)(uint8_t**, size_t*, size_t*, void*),
-    void (*complete)(uint8_t*, size_t, size_t, void*)) {
+CUptiResult cuptiActivityRegisterCallbacks_v2(CUpti_SubscriberHandle handle,
+                                              void (*request)(uint8_t**, size_t*, size_t*, void*),
+                                              void (*complete)(uint8_t*, size_t, size_t, void*)) {
   return with(handle, [&](Recorder& recorder) {
     recorder.register_callbacks(
         [request](uint8_t** buffer, size_t* bytes, size_t* max_records) {
           request(buffer, bytes, max_records, nullptr);
         },
+
         [complete](CUcontext, uint32_t, uint8_t* buffer, size_t bytes, size_t valid_bytes) {
           complete(buffer, bytes, valid_bytes, nullptr);
         });
@@ -125,6 +125,7 @@ CUptiResult cuptiActivityGetAttribute_v2(CUpti_SubscriberHandle handle, int attr
     *static_cast<uint8_t*>(value) = subscribers().state();
     return CUPTI_SUCCESS;
   }
+
   return with(handle, [&](Recorder& recorder) {
     std::memset(value, 0, *bytes);
     std::string const set = recorder.attribute(attribute);
@@ -142,8 +143,7 @@ CUptiResult cuptiGetTimestamp_v2(CUpti_SubscriberHandle handle, uint64_t* time) 
 
 CUptiResult cuptiActivityGetNextRecord_v2(CUpti_SubscriberHandle handle, uint8_t* buffer,
                                           size_t valid_bytes, CUpti_Activity** record) {
-  return with(handle,
-              [&](Recorder&) { return next_record(buffer, valid_bytes, record); });
+  return with(handle, [&](Recorder&) { return next_record(buffer, valid_bytes, record); });
 }
 
 CUptiResult cuptiActivityGetNumDroppedRecords_v2(CUpti_SubscriberHandle handle, CUcontext,

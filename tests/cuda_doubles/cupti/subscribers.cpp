@@ -26,8 +26,8 @@ CUptiResult Subscribers::add(Applicant const& applicant, CUpti_SubscriberHandle*
   Recorder* made = nullptr;
   {
     std::lock_guard const lock(mutex_);
-    bool const is_welcome = std::all_of(
-        subscribers_.begin(), subscribers_.end(), [&](Subscriber const& present) {
+    bool const is_welcome =
+        std::all_of(subscribers_.begin(), subscribers_.end(), [&](Subscriber const& present) {
           return present.allows_others && applicant.allows_others && !applicant.is_classic;
         });
     if (!is_welcome) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;

@@ -1,5 +1,5 @@
-// The subscribers of CUPTI's double in this process: a classic one alone, or several that allow each
-// other, each with its own records ("CUPTI", "Multiple Subscribers").
+// The subscribers of CUPTI's double in this process: a classic one alone, or several that allow
+// each other, each with its own records ("CUPTI", "Multiple Subscribers").
 #pragma once
 
 #include <cupti.h>
@@ -70,7 +70,7 @@ class Subscribers final : public Observer {
   bool is_driver_up_ = false;
 };
 
-/// Those of this process; never destroyed.
+/// The subscribers of this process; never destroyed.
 Subscribers& subscribers();
 
 }  // namespace stepscope::cuda_doubles

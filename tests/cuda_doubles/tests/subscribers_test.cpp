@@ -77,8 +77,7 @@ TEST_F(CuptiSubscribersOverDoubles, OnAnOldDriverStepscopeTakesCuptiAlone) {
 }
 
 TEST_F(CuptiSubscribersOverDoubles, OnRequestStepscopeTakesCuptiAlone) {
-  auto const outcome =
-      record("shared second", std::string(kSeveral) + " STEPSCOPE_CUPTI_SHARED=0");
+  auto const outcome = record("shared second", std::string(kSeveral) + " STEPSCOPE_CUPTI_SHARED=0");
   SKIP_WITHOUT_NAMESPACE(outcome);
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("tool: refused with 39"));

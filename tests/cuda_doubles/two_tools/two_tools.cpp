@@ -93,9 +93,8 @@ CUptiResult begin_classic() {
       find<decltype(&cuptiSubscribe)>("cuptiSubscribe")(&subscriber, on_call, nullptr);
   if (result != CUPTI_SUCCESS) return result;
   find<decltype(&cuptiActivityRegisterCallbacks)>("cuptiActivityRegisterCallbacks")(
-      request, [](CUcontext, uint32_t, uint8_t* buffer, size_t, size_t bytes) {
-        complete(buffer, bytes);
-      });
+      request,
+      [](CUcontext, uint32_t, uint8_t* buffer, size_t, size_t bytes) { complete(buffer, bytes); });
   return find<decltype(&cuptiActivityEnable)>("cuptiActivityEnable")(CUPTI_ACTIVITY_KIND_MEMSET);
 }
 

@@ -24,6 +24,7 @@ TEST_F(CuptiSourceTest, takes_cupti_down_when_the_next_cuda_call_returns_and_not
   source->driver_starts();
   ASSERT_TRUE(fake.play(launches(1, 1)));
   finish();
+
   EXPECT_EQ(fake.count("Finalize"), 0U);
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
   EXPECT_EQ(fake.count("Finalize"), 1U);
@@ -63,6 +64,7 @@ TEST_F(CuptiSourceTest, is_not_taken_down_while_the_writer_still_asks_for_calls)
     if (call == "EnableDomain") fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
   };
   finish();
+
   EXPECT_EQ(fake.count("EnableDomain"), 2U);
   EXPECT_EQ(fake.count("Finalize"), 0U);
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
@@ -74,6 +76,7 @@ TEST_F(CuptiSourceTest, is_not_taken_down_in_the_middle_of_a_call_of_the_runtime
   source->driver_starts();
   int64_t const before = monotonic_ns();
   finish();
+
   fake.program_enters(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020);
   while (monotonic_ns() - before < 2 * CuptiSource::kDriverOnlyNs)
     fake.program_calls(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);

@@ -66,7 +66,7 @@ class FakeCupti {
   /// The driver has been initialized.
   void driver_is_initialized();
 
-  /// Of a subscriber: as if another tool had set it, or no tool had set any.
+  /// Attributes of a subscriber, as if another tool had set one, or no tool had set any.
   void set_attribute(int attribute, uint32_t value) { subscriber_attributes_[attribute] = value; }
   void forget_attributes() { subscriber_attributes_.clear(); }
 

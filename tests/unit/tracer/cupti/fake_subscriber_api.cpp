@@ -41,6 +41,7 @@ struct FakeSubscriberEntryPoints {
                                         SubscriberApi::CompleteBuffer complete) {
     fake().request_for_subscriber_ = request;
     fake().complete_for_subscriber_ = complete;
+
     fake().request_ = [](uint8_t** buffer, size_t* bytes, size_t* max_records) {
       fake().request_for_subscriber_(buffer, bytes, max_records, nullptr);
     };

@@ -54,6 +54,7 @@ TEST(KnownFaults, of_cuda_graphs_end_one_by_one) {
         return std::string(fault.fixed_in);
     return std::string();
   };
+
   EXPECT_EQ(fixed_in(28, "conditional nodes"), "13.0");
   EXPECT_EQ(fixed_in(130'000, "conditional nodes"), "");
   EXPECT_EQ(fixed_in(130'100, "wrong launches"), "13.1 Update 1");

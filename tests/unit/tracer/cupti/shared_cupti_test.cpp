@@ -175,8 +175,7 @@ TEST_F(SharedCupti, ChoosesFunctionsForItselfAlone) {
   source->driver_starts();
   EXPECT_TRUE(fake.driver_function_enabled(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
   EXPECT_FALSE(fake.driver_function_enabled(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent));
-  EXPECT_FALSE(
-      fake.runtime_function_enabled(CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020));
+  EXPECT_FALSE(fake.runtime_function_enabled(CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020));
 }
 
 TEST_F(SharedCupti, SaysThatAnotherToolHidesTheKernelsOfGraphs) {
@@ -191,11 +190,11 @@ TEST_F(SharedCupti, SaysThatAnotherToolHidesTheKernelsOfGraphs) {
 TEST_F(SharedCupti, AsksForHardwareEventsBeforeAnyKindIsEnabled) {
   version = cupti::k13v4Update1;
   source->driver_starts();
-  std::string const asked = fmt::format(
-      "ActivitySetAttribute_v2 {}", static_cast<int>(SubscriberAttribute::kHardwareEvents));
+  std::string const asked = fmt::format("ActivitySetAttribute_v2 {}",
+                                        static_cast<int>(SubscriberAttribute::kHardwareEvents));
   EXPECT_LT(fake.position(asked),
-            fake.position(fmt::format("ActivityEnable_v2 {}",
-                                      static_cast<int>(CUPTI_ACTIVITY_KIND_DEVICE))));
+            fake.position(
+                fmt::format("ActivityEnable_v2 {}", static_cast<int>(CUPTI_ACTIVITY_KIND_DEVICE))));
   EXPECT_EQ(fake.count("ActivityEnableHWTrace"), 0U);
 }
 
