@@ -20,7 +20,7 @@ struct SubscriberParams {
   uint8_t unused[7] = {};
 };
 
-/// CUDA 13.0 and 13.1 end before `allows_others`.
+/// CUDA 13.0 and 13.1 end before `allows_others`, and refuse a larger structure.
 inline constexpr size_t kFirstSubscriberParamsBytes = offsetof(SubscriberParams, allows_others);
 static_assert(kFirstSubscriberParamsBytes == 32 && sizeof(SubscriberParams) == 40);
 

@@ -65,11 +65,14 @@ extern "C" {
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback,
                               void* data, CUpti_SubscriberParams* params) {
   auto const* const given = reinterpret_cast<Parameters const*>(params);
+  // The real libcupti of CUDA 13.0 Update 1 refuses a structure that is larger than it knows.
+  bool const is_large = given != nullptr && given->bytes > offsetof(Parameters, allows_others);
+  if (is_large && version() < kFirstWithSeveral) return CUPTI_ERROR_INVALID_PARAMETER;
+
   Subscribers::Applicant applicant{.callback = callback, .data = data};
   applicant.is_classic = version() < kFirstWithSeveral;
   if (given != nullptr && given->name != nullptr) applicant.name = given->name;
-  if (given != nullptr && given->bytes > offsetof(Parameters, allows_others))
-    applicant.allows_others = !applicant.is_classic && given->allows_others != 0;
+  applicant.allows_others = is_large && given->allows_others != 0;
 
   if (given != nullptr) copy_name(subscribers().first_name(), *given);
   bool const is_driver_old = number_of_knob("DOUBLE_CUDA_DRIVER", 13'000) < kFirstDriverWithSeveral;
