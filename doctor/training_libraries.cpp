@@ -106,6 +106,7 @@ Check describe_nccl(Found const& found) {
     check.found += ": newer than those that the plugin was made after (2.23 to 2.30)";
   }
 
+  add_faults(kNcclFaults, version, check);
   return check;
 }
 
