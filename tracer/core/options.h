@@ -13,6 +13,8 @@
 //   STEPSCOPE_CUDA_HES     the GPU's own timestamps where it has them (Blackwell and later): 1 =
 //   yes, 0 = no, not set = from CUDA
 //                          13.4 Update 1 on
+//   STEPSCOPE_CUPTI_SHARED 0: CUPTI is taken alone, though other tools could record beside us
+//   STEPSCOPE_CUPTI_FINALIZE  1: CUPTI leaves the process when recording ends, where that is safe
 //   STEPSCOPE_TURN_SOCKET  name of the command's socket (sockets/local_socket.h), and
 //   STEPSCOPE_TURN_STEPS   steps: the program takes turns with another one, see interleave.h
 //   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something
