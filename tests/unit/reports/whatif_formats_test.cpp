@@ -167,8 +167,8 @@ TEST(WhatIfFormats, SayWhatTheRecordingLacks) {
   EXPECT_THAT(markdown, AllOf(HasSubstr("\n- Caution\\: rank 1 is not in the recording"),
                               HasSubstr("  - caution: rank 1 is not in the recording")));
   std::string const text = whatif_text(sample.run, sample.analysis, sample.stats, {false, 200});
-  EXPECT_THAT(text, AllOf(HasSubstr("\nCaution: " + gap + ".\n"),
-                          HasSubstr("\n  caution: " + gap + "\n")));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("\nCaution: " + gap + ".\n"), HasSubstr("\n  caution: " + gap + "\n")));
 }
 
 /// The bars of a line that end a cell.
