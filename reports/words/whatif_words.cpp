@@ -148,6 +148,9 @@ std::vector<std::string> replay_cautions(ReplayBaseline const& baseline) {
                     "may be wrong by as much.",
                     analyzer::kReplayCaution * 100));
 
+  constexpr size_t kLongestGap = 400;
+  for (std::string const& gap : baseline.cautions)
+    cautions.push_back("Caution: " + shown(gap, kLongestGap) + ".");
   if (baseline.is_part)
     cautions.emplace_back("The run is large: Stepscope replayed its middle steps.");
   if (baseline.steps > 0 && std::isnan(baseline.spread))
