@@ -43,9 +43,9 @@ struct Sample {
   int64_t at_ns = 0;
 };
 
-/// Used by one thread. Errors are answered by leaving out: what a device does not support or refuses
-/// is not asked for again, a device that is lost neither. Asks nothing that waits: throughput of PCIe is
-/// only told where hardware counters tell it.
+/// Used by one thread. Errors are answered by leaving out: what a device does not support or
+/// refuses is not asked for again, a device that is lost neither. Asks nothing that waits:
+/// throughput of PCIe is only told where hardware counters tell it.
 class Sampler {
  public:
   /// NVML is initialized and its functions outlive the sampler.

@@ -73,7 +73,8 @@ std::string describe_refusal(Result result) {
         "the driver gives this user no access (NVML error {}): see who may open /dev/nvidiactl",
         result);
   if (result == kDriverNotLoaded)
-    return fmt::format("the driver is not loaded (NVML error {}): see what nvidia-smi says", result);
+    return fmt::format("the driver is not loaded (NVML error {}): see what nvidia-smi says",
+                       result);
   return fmt::format("NVML error {}: see what nvidia-smi says", result);
 }
 

@@ -38,9 +38,9 @@ inline Activity* activity() {
     if (file < 0) return nullptr;
 
     bool const has_size = ::ftruncate(file, sizeof(Activity)) == 0;
-    void* const map = has_size ? ::mmap(nullptr, sizeof(Activity), PROT_READ | PROT_WRITE,
-                                        MAP_SHARED, file, 0)
-                               : MAP_FAILED;
+    void* const map =
+        has_size ? ::mmap(nullptr, sizeof(Activity), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                 : MAP_FAILED;
     ::close(file);
     return map == MAP_FAILED ? nullptr : static_cast<Activity*>(map);
   }();

@@ -15,8 +15,7 @@
 namespace stepscope::cuda_doubles {
 
 // nvmlReturn_t of NVIDIA's nvml.h, where tracer/nvml/api.h does not name them.
-inline constexpr int kUninitialized = 1, kInvalidArgument = 2, kNotFound = 6,
-                     kInsufficientSize = 7;
+inline constexpr int kUninitialized = 1, kInvalidArgument = 2, kNotFound = 6, kInsufficientSize = 7;
 
 /// One GPU or one MIG instance; a device of NVML is a pointer to it.
 struct NvmlDevice {
@@ -48,7 +47,7 @@ class NvmlMachine {
   tracer::nvml::Result enter(char const* function, NvmlDevice* device = nullptr);
   [[nodiscard]] NvmlDevice* find(tracer::nvml::Device device);
   [[nodiscard]] NvmlDevice* find(std::string const& uuid);
-  /// GPUs, without instances. By index: in the order of the PCI bus, which is CUDA's unless
+  /// GPUs, without instances. Their indices follow the PCI bus: those of CUDA, unless
   /// DOUBLE_NVML_ORDER=reversed.
   [[nodiscard]] unsigned count() const { return count_; }
   [[nodiscard]] NvmlDevice* by_index(unsigned index);

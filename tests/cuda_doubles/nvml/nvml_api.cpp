@@ -1,7 +1,7 @@
-// The functions of libnvidia-ml.so.1 that tracer/nvml looks up. Behaviour follows the comments of
-// NVIDIA's nvml.h (docs.nvidia.com/deploy/nvml-api), named by function; structs are those of
-// tracer/nvml/api.h. A function in DOUBLE_NVML_MISSING answers as a driver that is older than the
-// library; one in DOUBLE_NVML_REFUSED answers NO_PERMISSION.
+// The functions of libnvidia-ml.so.1 that tracer/nvml and doctor look up. Behaviour follows the
+// comments of NVIDIA's nvml.h (docs.nvidia.com/deploy/nvml-api), named by function; structs are
+// those of tracer/nvml/api.h. A function in DOUBLE_NVML_MISSING answers as a driver that is older
+// than the library; one in DOUBLE_NVML_REFUSED answers NO_PERMISSION.
 #include <algorithm>
 #include <cstring>
 
@@ -121,6 +121,20 @@ extern "C" {
 Result nvmlInit_v2() { return nvml_machine().init(); }
 Result nvmlShutdown() { return nvml_machine().shutdown(); }
 
+// What doctor asks.
+Result nvmlSystemGetNVMLVersion(char* text, unsigned room) {
+  Result const entered = nvml_machine().enter("nvmlSystemGetNVMLVersion");
+  return entered == kSuccess ? write("13.580.95.05", text, room) : entered;
+}
+Result nvmlSystemGetDriverVersion(char* text, unsigned room) {
+  Result const entered = nvml_machine().enter("nvmlSystemGetDriverVersion");
+  return entered == kSuccess ? write("580.95.05", text, room) : entered;
+}
+Result nvmlDeviceGetPersistenceMode(Device handle, int* is_on) {
+  return call_of_gpu("nvmlDeviceGetPersistenceMode", handle,
+                     [&](NvmlDevice&) { return *is_on = 1, kSuccess; });
+}
+
 Result nvmlDeviceGetCount_v2(unsigned* count) {
   Result const entered = nvml_machine().enter("nvmlDeviceGetCount_v2");
   if (entered == kSuccess) *count = nvml_machine().count();
@@ -202,8 +216,8 @@ Result nvmlDeviceGetMemoryInfo(Device handle, Memory* memory) {
     constexpr int64_t kUsual = 4096;
     memory->total = static_cast<unsigned long long>(number_of_knob("DOUBLE_CUDA_MEMORY_MB", kUsual))
                     << 20U;
-    memory->used = static_cast<unsigned long long>(
-        std::max<int64_t>(NvmlMachine::used_bytes(device), 0));
+    memory->used =
+        static_cast<unsigned long long>(std::max<int64_t>(NvmlMachine::used_bytes(device), 0));
     memory->free = memory->total - std::min(memory->total, memory->used);
     return kSuccess;
   });
