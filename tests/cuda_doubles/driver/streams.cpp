@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "tests/cuda_doubles/device/activity.h"
 #include "tests/cuda_doubles/driver/state.h"
 
 namespace stepscope::cuda_doubles {
@@ -201,6 +202,22 @@ uint32_t DriverEngine::number_of(Stream* stream, uint32_t* context) {
 
 // Operations.
 
+namespace {
+
+void keep_activity(Operation const& operation, int64_t duration_ns) {
+  constexpr uint8_t kFromHost = 1, kToHost = 2;  // CUpti_ActivityMemcpyKind
+  Activity* const all = activity();
+  if (all == nullptr) return;
+
+  DeviceActivity& device = all->devices[static_cast<size_t>(operation.device)];
+  auto const bytes = static_cast<int64_t>(operation.bytes);
+  if (operation.kind == OperationKind::kKernel) device.busy_ns += duration_ns;
+  if (operation.copy_kind == kFromHost) device.received_bytes += bytes;
+  if (operation.copy_kind == kToHost) device.sent_bytes += bytes;
+}
+
+}  // namespace
+
 /// Whether this is the kernel that DOUBLE_CUDA_FAIL_AT_KERNEL names.
 bool DriverEngine::fails_now(Operation const& operation) {
   return failing_kernel_ > 0 && operation.kind == OperationKind::kKernel &&
@@ -224,7 +241,9 @@ void DriverEngine::run(Stream& stream, Operation operation) {
     if (sticky_error_ != cudaSuccess) return;
     int64_t const start_ns = now_ns();
     if (operation.work) operation.work();
-    if (tool != nullptr) tool->operation_done(token, operation, start_ns, now_ns());
+    int64_t const end_ns = now_ns();
+    keep_activity(operation, end_ns - start_ns);
+    if (tool != nullptr) tool->operation_done(token, operation, start_ns, end_ns);
   });
 }
 
