@@ -272,6 +272,17 @@ TEST_F(MadeMachine, OtherToolsInTheEnvironmentAreNamed) {
                           is(Verdict::kWarning, "CUDA_LAUNCH_BLOCKING=1")));
 }
 
+TEST_F(MadeMachine, APluginOfNcclIsNoFaultAndNoneIs) {
+  places_.environment["NCCL_PROFILER_PLUGIN"] = "inspector";
+  EXPECT_THAT(check_other_tools(places_),
+              ElementsAre(is(Verdict::kGood, "passes NCCL's calls on to that plugin")));
+  places_.environment["NCCL_PROFILER_PLUGIN"] = "none";
+  EXPECT_THAT(check_other_tools(places_),
+              ElementsAre(is(Verdict::kWarning, "nothing is recorded of NCCL")));
+  places_.environment["NCCL_PROFILER_PLUGIN"] = "/usr/lib/libstepscope-tracer.so";
+  EXPECT_THAT(check_other_tools(places_), IsEmpty());
+}
+
 TEST_F(MadeMachine, ASlowClockIsAWarning) {
   write("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n");
   EXPECT_THAT(check_clock(places_), ElementsAre(is(Verdict::kGood, "kernel: tsc")));
