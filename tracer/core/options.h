@@ -4,8 +4,8 @@
 //   STEPSCOPE_STEPS           A:B, both inclusive: only these steps
 //   STEPSCOPE_RANGE           NAME or NAME@DOMAIN: only while the first NVTX range of it is open
 //   STEPSCOPE_DELAY_NS        only from this long after the program's first event
-//   STEPSCOPE_FROM_CODE       1: only between cudaProfilerStart and cudaProfilerStop, or the calls
-//                             of tracer/api/capture.h
+//   STEPSCOPE_FROM_CODE       1: only from cudaProfilerStart to cudaProfilerStop, or from and to
+//                             the calls of tracer/api/capture.h
 //   STEPSCOPE_DURATION_NS     only this long
 //   STEPSCOPE_BUFFER_MB       memory for events on their way to the file, all threads together
 //   STEPSCOPE_SAMPLE_MS       how often the counters of the GPUs are read; 0 = not at all

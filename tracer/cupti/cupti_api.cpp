@@ -10,6 +10,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "trace/base/files/shared_library.h"
+
 namespace stepscope::tracer {
 namespace {
 
@@ -166,6 +168,10 @@ Expected<CuptiLibrary> use(void* library, std::string const& name) {
 }
 
 Expected<CuptiLibrary> open(std::string const& name) {
+  // The loader would end the program that is recorded.
+  if (auto const whole = base::check_shared_library(name, base::library_folders()); !whole)
+    return base::fail_with(whole);
+
   void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     char const* const reason = ::dlerror();
@@ -173,6 +179,11 @@ Expected<CuptiLibrary> open(std::string const& name) {
                 reason != nullptr ? reason : "no reason given", kCuptiVariable);
   }
   return use(library, name);
+}
+
+/// Whether the loader found no file of that name, as its message says: not one that cannot be used.
+bool is_absent(std::string const& name, std::string const& message) {
+  return message.find(name + ": cannot open shared object file: No such file") != std::string::npos;
 }
 
 }  // namespace
@@ -210,13 +221,18 @@ Expected<CuptiLibrary> load_cupti() {
   }
 
   std::string tried;
+  std::string unusable;
   for (int const major : majors) {
     for (std::string const& candidate : cupti_candidates(major, cuda.folders)) {
-      if (auto library = open(candidate)) return library;
+      auto library = open(candidate);
+      if (library) return library;
+      std::string const& reason = library.error().message;
+      if (unusable.empty() && !is_absent(candidate, reason)) unusable = reason;
       tried += (tried.empty() ? "" : ", ") + candidate;
     }
   }
 
+  if (!unusable.empty()) return fail("{} (no other CUPTI was found)", unusable);
   return fail(
       "CUPTI was not found (tried {}), install the CUDA toolkit's CUPTI or set {} to its "
       "libcupti.so",

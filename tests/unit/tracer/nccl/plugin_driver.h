@@ -155,7 +155,8 @@ bool send_over_network(Plugin<Init, Event> const& plugin, void* context) {
 
   auto const step = plain_event<Event>(kProxyStep, handles[1]);
   plugin.start_event(context, &handles[2], &step);
-  plugin.record_state(handles[2], kSendWait, nullptr);
+  uint64_t const sent_bytes = 0;  // NCCL passes it with each state of a step
+  plugin.record_state(handles[2], kSendWait, &sent_bytes);
   for (int64_t const until = monotonic_ns() + kNetworkNs; monotonic_ns() < until;) {
   }
 

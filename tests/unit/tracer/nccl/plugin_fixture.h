@@ -46,13 +46,13 @@ class NcclPlugin : public ::testing::Test {
     return calls;
   }
   /// What use() plays, as that version of the interface reports it.
-  void expect_all_recorded(int version) const {
+  void expect_all_recorded(int version, uint64_t hash = kHash) const {
     auto const calls = recorded_calls();
     ASSERT_THAT(calls, ::testing::SizeIs(kCollectives + 1));
     for (size_t i = 0; i < kCollectives; ++i) {
       EXPECT_EQ(calls[i].op, model::CollectiveOp::kAllReduce);
       EXPECT_EQ(calls[i].bytes, 4'000U);
-      EXPECT_EQ(calls[i].communicator, kHash);
+      EXPECT_EQ(calls[i].communicator, hash);
       EXPECT_EQ(calls[i].rank, 2);
       EXPECT_EQ(calls[i].sequence >> 4, i);
       EXPECT_NE(calls[i].plan, 0U);
