@@ -118,10 +118,13 @@ void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
            "annotations"});
   }
 
+  // Notes name the cause: full buffers of CUPTI, say, or records that CUPTI left unreadable.
   if (file.log().dropped > 0)
     diagnosis.losses.push_back(
         {fmt::format("{} events that belong to no track", base::format_count(file.log().dropped)),
-         "the recorder's buffers were full: record with a larger --buffer-mb"});
+         file.log().notes.empty()
+             ? "the recorder's buffers were full: record with a larger --buffer-mb"
+             : "the recorder lost them, or could not read them: see the lines below"});
 }
 
 void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {

@@ -318,8 +318,13 @@ void Session::add_losses(Source const& source) {
 
   report_.dropped += dropped - interrupting;
   report_.interrupting += interrupting;
-  store_.log.dropped +=
-      dropped - std::min(dropped, source.dropped_on_tracks());  // readers add the tracks' to it
+  // Tracks tell of their own; doctor says the rest with its remedy.
+  uint64_t const trackless = dropped - std::min(dropped, source.dropped_on_tracks());
+  store_.log.dropped += trackless;  // readers add the tracks' to it
+  if (trackless > 0 && dropped > interrupting)
+    store_.log.notes.push_back(
+        fmt::format("{} events did not fit the buffers and were lost: record with a larger {}",
+                    trackless, source.buffer_setting()));
 
   if (dropped - interrupting > most_dropped_) {
     most_dropped_ = dropped - interrupting;

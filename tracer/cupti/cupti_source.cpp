@@ -250,8 +250,10 @@ void CUPTIAPI CuptiSource::buffer_completed(CUcontext /*context*/, uint32_t /*st
   source->pool_.reuse(overflow);
 }
 
+/// In an exiting program CUPTI's memory is to be trusted only while the exit handler waits for the
+/// writer, which empties it.
 void CuptiSource::count_lost(std::span<uint8_t> records) {
-  if (exiting_ || pool_.closed()) return;
+  if ((exiting_ && !is_emptying_) || pool_.closed()) return;
   uint64_t lost = 0;
   CUpti_Activity* record = nullptr;
   while (next_record(control_->api(), control_->reader(), records, &record) == CUPTI_SUCCESS)
@@ -318,7 +320,11 @@ void CuptiSource::call_returns(CUpti_CallbackDomain domain, std::string_view fun
 
 void CuptiSource::fetch(bool all) {
   // Another thread does the same for a device that is reset: it will do, but not at the end.
-  if (!control_->flush(all) && all) return;
+  is_emptying_ = all;
+  bool const is_flushed = control_->flush(all);
+  is_emptying_ = false;
+  if (!is_flushed && all) return;
+
   dropped_by_cupti_ += control_->take_dropped();
   auto asked = ExitFlush::kAsked;
   if (all) exit_flush_.compare_exchange_strong(asked, ExitFlush::kFetched);

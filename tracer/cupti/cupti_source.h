@@ -127,6 +127,7 @@ class CuptiSource : public Source {
 
   std::atomic<bool> driver_started_{false}, capture_is_over_{false}, exiting_{false},
       released_{false};
+  std::atomic<bool> is_emptying_{false};   ///< CUPTI gives all records back, for the writer
   std::atomic<bool> has_crashed_{false};   ///< the program, while CUPTI recorded it
   std::atomic<bool> has_failed_{false};    ///< CUPTI has ended itself and must not be called
   std::atomic<bool> has_finished_{false};  ///< the writer calls CUPTI no more, nor reads its memory

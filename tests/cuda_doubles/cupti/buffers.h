@@ -57,6 +57,7 @@ class ActivityBuffers {
  private:
   std::shared_ptr<ActivityBuffer> request_buffer(size_t bytes);
   void deliver(ActivityBuffer& buffer);
+  [[nodiscard]] bool drops_now();
 
   Ledger& ledger_;
   Request request_;
@@ -64,6 +65,8 @@ class ActivityBuffers {
   std::map<uint32_t, std::shared_ptr<ActivityBuffer>> current_;  ///< by system thread
   std::vector<std::shared_ptr<ActivityBuffer>> full_;            ///< with operations under way
   size_t dropped_ = 0;
+  size_t largest_ = 0;  ///< bytes of a buffer
+  uint64_t records_asked_ = 0;
 };
 
 /// The next record behind `record`, or the first where it is null

@@ -19,6 +19,9 @@ class Ledger {
   void count(CUpti_Activity const& record);
   /// Records behind a hole, which no reader reaches.
   void count_unreadable(uint64_t records) { counts_["unreadable"] += records; }
+  /// Records in buffers smaller than others: a tool that has no room gives such, and counts what is
+  /// in them as lost.
+  void count_in_small_buffers(uint64_t records) { counts_["in small buffers"] += records; }
   void count_dropped() { ++counts_["dropped"]; }
   /// As one JSON object in the folder that DOUBLE_CUPTI_LEDGER names, a file each process.
   void write() const;

@@ -174,6 +174,24 @@ TEST_F(CuptiSourceTest, is_emptied_by_the_writer_when_the_program_exits_and_then
               testing::Not(IsEmpty()));  // disabling may deadlock, and the process ends anyway
 }
 
+TEST_F(CuptiSourceTest, counts_what_it_had_no_room_for_when_the_exit_handler_empties_cupti) {
+  version = cupti::k12v4;
+  source->driver_starts();
+  drain();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(fake.request());
+  ASSERT_TRUE(fake.request());  // an overflow buffer
+  fake.inside = [this](std::string const& call) {
+    if (call == "ActivityFlushAll forced") fake.complete_last(launches(1, 3));
+  };
+
+  {
+    RoundWriter const writer([this] { drain(); });
+    source->program_exits();
+  }
+  finish();
+  EXPECT_EQ(source->dropped(), 6U);
+}
+
 TEST_F(CuptiSourceTest, is_emptied_after_a_crash_but_only_when_the_rest_was_written) {
   source->driver_starts();
   ASSERT_TRUE(fake.request());
