@@ -18,7 +18,7 @@ constexpr uint8_t kEventSynchronize = 1, kStreamWait = 2, kStreamSynchronize = 3
 constexpr uint32_t kNoStream = UINT32_MAX;    // CUPTI_SYNCHRONIZATION_INVALID_VALUE
 constexpr uint32_t kDefaultStreamNumber = 7;  // that of the null stream in CUPTI's records
 
-constexpr char const* kHost = "host";        // that waits, not a stream
+constexpr char const* kHost = "host";  // that waits, not a stream
 
 thread_local int captures_of_thread = 0;
 
