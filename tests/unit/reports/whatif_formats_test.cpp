@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -150,6 +151,18 @@ TEST(WhatIfMarkdown, OfARefusedReplayHasNoTableOfFixes) {
   std::string const text = markdown_of(made_refused_whatif());
   EXPECT_THAT(text, AllOf(HasSubstr("**No prediction"), HasSubstr("graph\\_launch"),
                           Not(HasSubstr("### "))));
+}
+
+TEST(WhatIfFormats, NameTheFirstFindingWhereNoReplayShowsItsFix) {
+  WhatIfSample sample = made_whatif();
+  std::string const headline = document_of(sample)["headline"];
+  std::swap(sample.analysis.findings[0], sample.analysis.findings[2]);
+  sample.stats.fixes[1].finding = 2;
+  sample.stats.fixes[2].finding = 0;
+  EXPECT_EQ(document_of(sample)["headline"],
+            headline +
+                " The first finding is memory-leak, and no replay shows its fix: a leak "
+                "costs no time.");
 }
 
 TEST(WhatIfFormats, SayWhatTheRecordingLacks) {
