@@ -23,8 +23,8 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr char const* kSoname = "libcupti.so.13";
-constexpr uint32_t kPinned = 130'001;
+constexpr char const* kCupti = "libcupti.so.13";
+constexpr uint32_t kPinnedCupti = 130'001;
 
 #if CUPTI_API_VERSION == 130001
 
@@ -110,12 +110,12 @@ Walk walk(RealLibrary const& library, Buffer& buffer, size_t valid_bytes) {
 class RealCupti : public ::testing::Test {
  protected:
   void SetUp() override {
-    real_ = RealLibrary::of_toolkit(kSoname);
-    SKIP_WITHOUT(real_, kSoname);
+    real_ = RealLibrary::of_toolkit(kCupti);
+    SKIP_WITHOUT(real_, kCupti);
     uint32_t version = 0;
     real_->function<decltype(&cuptiGetVersion)>("cuptiGetVersion")(&version);
-    SKIP_UNLESS_VERSION(*real_, version, kPinned);
-    made_ = RealLibrary::of_doubles(kSoname);
+    SKIP_UNLESS_VERSION(*real_, version, kPinnedCupti);
+    made_ = RealLibrary::of_doubles(kCupti);
   }
 
   std::optional<RealLibrary> real_;
@@ -301,7 +301,7 @@ TEST_F(RealCupti, IsDecodedByTheTracer) {
 
 TEST(RealCupti, IsComparedWithItsHeaders) {
   GTEST_SKIP() << "the toolkit's headers are of CUPTI " << CUPTI_API_VERSION
-               << ", these tests are for " << kPinned;
+               << ", these tests are for " << kPinnedCupti;
 }
 
 #endif

@@ -19,8 +19,8 @@ namespace {
 
 using tracer::nccl::NcclPlugin;
 
-constexpr char const* kSoname = "libnccl.so.2";
-constexpr int kPinned = 22'809;
+constexpr char const* kNccl = "libnccl.so.2";
+constexpr int kPinnedNccl = 22'809;
 /// What this NCCL passes to any plugin, and the newest version of the interface that it asks for.
 using Event = tracer::nccl::EventV5;
 using Table = tracer::nccl::PluginV5;
@@ -33,11 +33,11 @@ class RealNccl : public NcclPlugin {
   void SetUp() override {
     NcclPlugin::SetUp();
     if (IsSkipped()) return;
-    real_ = RealLibrary::of_toolkit(kSoname);
-    SKIP_WITHOUT(real_, kSoname);
+    real_ = RealLibrary::of_toolkit(kNccl);
+    SKIP_WITHOUT(real_, kNccl);
     int version = 0;
     real_->function<decltype(&ncclGetVersion)>("ncclGetVersion")(&version);
-    SKIP_UNLESS_VERSION(*real_, version, kPinned);
+    SKIP_UNLESS_VERSION(*real_, version, kPinnedNccl);
 
     symbols_ = read_elf_symbols(real_->path()).all;
     if (!symbols_.contains(finder(1)))

@@ -42,12 +42,12 @@ Opened<workloads::cuda::CublasLt> open_cublas(std::optional<RealLibrary> library
 #undef STEPSCOPE_FIND_IN
 
 TEST(RealCudnn, TakesTheDescriptorsOfTheBackend) {
-  constexpr char const* kSoname = "libcudnn.so.9";
-  auto const real = open_cudnn(RealLibrary::of_toolkit(kSoname));
-  SKIP_WITHOUT(real.library, kSoname);
+  constexpr char const* kCudnn = "libcudnn.so.9";
+  auto const real = open_cudnn(RealLibrary::of_toolkit(kCudnn));
+  SKIP_WITHOUT(real.library, kCudnn);
   SKIP_UNLESS_VERSION(*real.library, real.functions.get_version(), kPinnedCudnn);
 
-  auto const made = open_cudnn(RealLibrary::of_doubles(kSoname));
+  auto const made = open_cudnn(RealLibrary::of_doubles(kCudnn));
   for (auto const* const opened : {&real, &made}) {
     if (!opened->library) continue;
     workloads::cuda::Cudnn const& dnn = opened->functions;
@@ -89,9 +89,9 @@ void expect_size(Set const& set, Value const& value) {
 }
 
 TEST(RealCublasLt, TakesTheAttributesOfTheBackendWithTheirSizes) {
-  constexpr char const* kSoname = "libcublasLt.so.13";
-  auto const real = open_cublas(RealLibrary::of_toolkit(kSoname));
-  SKIP_WITHOUT(real.library, kSoname);
+  constexpr char const* kCublasLt = "libcublasLt.so.13";
+  auto const real = open_cublas(RealLibrary::of_toolkit(kCublasLt));
+  SKIP_WITHOUT(real.library, kCublasLt);
   auto const version = real.library->function<size_t (*)()>("cublasLtGetVersion");
   constexpr size_t kPerMajor = 10'000;
   SKIP_UNLESS_VERSION(*real.library, version() / kPerMajor, kPinnedCublasMajor);
