@@ -50,7 +50,8 @@ READERS = r"^(analyzer|runs|run_loading|reports|gate)/"
 TRANSLATORS = r"^trace/export/chrome/kineto_event\.cpp$"
 
 RECIPES = (
-    Recipe("format", "nccl_inspector", r"\b\w*[iI]nspector\w*\b", r"/nccl_inspector/", 1),
+    # doctor names a fault of the plugin that writes such files.
+    Recipe("format", "nccl_inspector", r"\b\w*[iI]nspector\w*\b", r"/nccl_inspector/", 1, outside=r"^doctor/"),
     Recipe("rule", "misaligned-matrices", r"misaligned[-_]matrices", r"/misaligned_matrices\.cpp$", 2, outside=r"^(trace/synth|reports)/"),
     Recipe("rule's words", "misaligned-matrices", r"misaligned[-_]matrices", r"/misaligned_matrices\.cpp$", 1, within=r"^reports/"),
     Recipe("event kind", "stream_wait", r'\bStreamWaitDetail\b|\bkStreamWaits?\b|"stream_waits?"', "", 4,
