@@ -30,7 +30,7 @@ class Workload:
     name: str
     arguments: str
     saves: bool = True  # a checkpoint; else it prints results that it has checked
-    unseen: tuple = ()  # removed waits that no result can show, each with its reason beside the workload
+    unseen: tuple = ()  # removed waits that no result can show: the workload gives the reason
 
 
 WORKLOADS = (
@@ -50,7 +50,7 @@ QUICK = ("mnist",)
 
 
 class Result:
-    """Of one run: what it computed, or that it did not."""
+    """The results of one run, or its error."""
 
     def __init__(self, doubles, workload, name, knobs):
         folder = doubles.folder(f"{workload.name} {name}")
