@@ -1,8 +1,8 @@
 // What a frame of the viewer costs: viewer_tour RUN (made with stepscope synth, say 64 ranks of 1.6
 // M events). Opens the run as the viewer does, then makes a tour on no backend. The tour goes from
-// the whole run to a microsecond and back, along the run, with every panel open, with a search, and
-// with the critical path. It measures processor time of the frames' own thread. Work on other
-// threads goes on meanwhile, as for a person. Needs no display.
+// the whole run to a microsecond and back, and along the run. It does so with every panel, with a
+// search, with the critical path, and with the predicted timeline of a change. Measures processor
+// time of the frames' own thread; other threads work meanwhile, as for a person. Needs no display.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -186,6 +186,8 @@ class Tour {
     fmt::print("critical path: {:.0f} ms until its line is there\n", wall_ms() - asked);
     zoom_in_and_out("zoom, critical path");
 
+    predicted_timeline();
+
     for (uint32_t node = 0; node < scene_.nodes.size(); node = scene_.nodes[node].subtree_end)
       state_.closed.insert(node);
     zoom_in_and_out("zoom, all ranks closed");
@@ -202,6 +204,27 @@ class Tour {
   }
 
  private:
+  /// Halves all compute: every device's rows have predicted events under the recorded ones.
+  void predicted_timeline() {
+    double const asked = wall_ms();
+    state_.panels.tab = Tab::kWhatIf;
+    state_.panels.what_if.changes = "class:compute=/2";
+    // The replay is opened first; only then can it be asked.
+    for (int i = 0; i < 3; ++i) {
+      screen_.frame(scene_, state_, cache_);
+      cache_.finish();
+    }
+
+    screen_.frame(scene_, state_, cache_);
+    fmt::print("predicted timeline: {:.0f} ms until it is there, {} rows have one\n",
+               wall_ms() - asked, state_.panels.what_if.nodes.size());
+    zoom_in_and_out("zoom, predicted timeline");
+    for (double const span : {1e9, 1e7, 1e5}) pan_along("pan, predicted timeline", span);
+
+    state_.panels.what_if = {};
+    state_.panels.tab = Tab::kStatistics;
+  }
+
   Screen& screen_;
   Scene const& scene_;
   ViewState state_;

@@ -23,10 +23,9 @@ constexpr std::array kInjections = {
     OtherTool{"NVTX_INJECTION64_PATH",
               "names another tool's library: stepscope record replaces it for what it starts",
               "unset it, or do not record with both"},
-    OtherTool{"NCCL_PROFILER_PLUGIN",
-              "names another plugin: it is kept, and nothing is recorded of NCCL",
-              "unset it to record collectives"},
 };
+
+constexpr char const* kNcclPlugin = "NCCL_PROFILER_PLUGIN";
 
 constexpr std::array kSettings = {
     OtherTool{"KINETO_USE_DAEMON",
@@ -39,6 +38,22 @@ constexpr std::array kSettings = {
               "says that Nsight Systems profiles this shell: it holds CUPTI",
               "record outside of nsys"},
 };
+
+/// NCCL's plugins can be chained, the other libraries cannot.
+std::vector<Check> check_nccl_plugin(Places const& places) {
+  auto const value = variable(places, kNcclPlugin);
+  if (!value || value->empty() || value->ends_with(kTracer)) return {};
+  if (*value == "none")
+    return {
+        {"other tools", Verdict::kWarning,
+         fmt::format("{}=none: NCCL loads no plugin, and nothing is recorded of NCCL", kNcclPlugin),
+         "unset it to record collectives"}};
+
+  return {{"other tools", Verdict::kGood,
+           fmt::format("{}={}: stepscope record passes NCCL's calls on to that plugin", kNcclPlugin,
+                       *value),
+           ""}};
+}
 
 }  // namespace
 
@@ -74,6 +89,8 @@ std::vector<Check> check_other_tools(Places const& places) {
                         fmt::format("{}={} {}", tool.variable, *value, tool.consequence),
                         tool.fix});
   }
+
+  for (Check const& check : check_nccl_plugin(places)) checks.push_back(check);
 
   for (OtherTool const& tool : kSettings) {
     auto const value = variable(places, tool.variable);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "doctor/child.h"
+#include "doctor/cuda_driver.h"
 #include "doctor/library.h"
 #include "doctor/machine.h"
 #include "tracer/cupti/known_faults.h"
@@ -14,11 +15,28 @@
 namespace stepscope::doctor {
 namespace {
 
+/// Whether another tool can record beside Stepscope, as far as versions tell ("CUPTI", "Multiple
+/// Subscribers": CUDA 13.3 and driver r610, which is the driver of CUDA 13.3).
+char const* describe_subscribers(tracer::CuptiLibrary const& cupti, Places const& places) {
+  constexpr int kFirstDriver = 13'030;
+  if (cupti.version < tracer::cupti::k13v3 || !cupti.api.of_subscriber.is_complete())
+    return ". One tool at a time: torch.profiler and Nsight have to be off (several from CUDA "
+           "13.3)";
+
+  int driver_cuda = 0;
+  if (auto const driver = load_cuda_driver(places)) driver->driver_version(&driver_cuda);
+  if (driver_cuda < kFirstDriver)
+    return ". One tool at a time: a driver of CUDA 13.3 (610) or newer would allow several";
+  return ". Tools that use cuptiSubscribe_v2, as PyTorch's monitor does, may record at the same "
+         "time; classic ones (torch.profiler's Kineto) may not. Tested without a GPU only";
+}
+
 Check describe(tracer::CuptiLibrary const& cupti, std::string const& user, Places const& places) {
   Check check{"CUPTI", Verdict::kGood,
               fmt::format("{} for {}, {}", tracer::cupti_release(cupti.version), user, cupti.path),
               ""};
   if (!has_gpu(places)) return check;  // its faults have no effect here
+  check.found += describe_subscribers(cupti, places);
 
   tracer::KnownFault const* last_mended = nullptr;
   std::vector<tracer::KnownFault> const faults = tracer::known_faults(cupti.version);

@@ -48,6 +48,40 @@ int driver_cuda_version(Places const& places) {
   return version;
 }
 
+/// A fault that users reported, of one version up to before another one.
+struct LibraryFault {
+  int first, fixed;
+  char const* what;
+};
+
+/// Reports name the version that has a fault. Where none is named that mends it, it ends with the
+/// next one.
+constexpr std::array kNcclFaults = {
+    LibraryFault{22'809, 22'810,
+                 "NCCL's own inspector plugin may crash programs (nccl#1992): leave it out"},
+    LibraryFault{23'003, 23'004,
+                 "all-to-all over several nodes may crash with a profiler plugin (nccl#2112): "
+                 "record with --nccl calls or --nccl off"},
+    LibraryFault{23'102, 23'103, "a profiler plugin costs small all-reduces 4 to 13 % (nccl#2355)"},
+};
+
+/// Version numbers of cuDNN 9: 91801 = 9.18.1.
+constexpr std::array kCudnnFaults = {
+    LibraryFault{91'801, 91'802,
+                 "plans of convolutions keep their memory until the program ends: a memory account "
+                 "shows it as a leak"},
+};
+
+template <size_t N>
+void add_faults(std::array<LibraryFault, N> const& faults, int version, Check& check) {
+  for (LibraryFault const& fault : faults) {
+    if (version < fault.first || version >= fault.fixed) continue;
+    check.verdict = Verdict::kWarning;
+    check.found += fmt::format(". Known of it: {}", fault.what);
+    check.fix = "use another version if this concerns you";
+  }
+}
+
 /// 22703 → "2.27.3".
 std::string nccl_version(int version) {
   return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
@@ -72,6 +106,7 @@ Check describe_nccl(Found const& found) {
     check.found += ": newer than those that the plugin was made after (2.23 to 2.30)";
   }
 
+  add_faults(kNcclFaults, version, check);
   return check;
 }
 
@@ -116,10 +151,12 @@ std::vector<Check> check_cudnn(Places const& places) {
 
     size_t const version = found.library.find("cudnnGetVersion", get_version) ? get_version() : 0;
     // 91200 = 9.12.0
-    checks.push_back({"cuDNN", Verdict::kGood,
-                      fmt::format("{}.{}.{}, {}", version / 10'000, version / 100 % 100,
-                                  version % 100, found.where),
-                      ""});
+    Check check{"cuDNN", Verdict::kGood,
+                fmt::format("{}.{}.{}, {}", version / 10'000, version / 100 % 100, version % 100,
+                            found.where),
+                ""};
+    add_faults(kCudnnFaults, static_cast<int>(version), check);
+    checks.push_back(std::move(check));
   }
 
   return checks.empty() ? none(places, "cuDNN", "convolutions on GPUs need version 9") : checks;

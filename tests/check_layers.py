@@ -48,10 +48,10 @@ FREE = ["tests", "bench", "examples"]
 # <header> prefixes → folders in which they may be included.
 VENDOR_HEADERS = {
     r"nvtx3/": ["tracer", "tests", "bench", "examples"],
-    r"(cupti|generated_cuda|nvperf)": ["tracer/cupti", "tests/gpu", "tests/cuda_doubles", "tests/unit/tracer", "bench"],
+    r"(cupti|generated_cuda|nvperf)": ["tracer/cupti", "tests/gpu", "tests/cuda_doubles", "tests/real_libraries", "tests/unit/tracer", "bench"],
     r"nvml\.h": ["tracer/nvml", "workloads/backend/cuda", "tests/gpu", "tests/cuda_doubles"],
-    r"nccl": ["tracer/nccl", "workloads/backend/cuda", "tests/gpu", "tests/cuda_doubles"],
-    r"(cuda|cudnn|cublas|curand|device_launch_parameters)": ["workloads/backend/cuda", "tracer/cupti", "selftest/cuda_probe", "tests/gpu", "tests/cuda_doubles", "tests/cuda_emulation", "bench"],
+    r"nccl": ["tracer/nccl", "workloads/backend/cuda", "tests/gpu", "tests/cuda_doubles", "tests/real_libraries"],
+    r"(cuda|cudnn|cublas|curand|device_launch_parameters)": ["workloads/backend/cuda", "tracer/cupti", "selftest/cuda_probe", "tests/gpu", "tests/cuda_doubles", "tests/real_libraries", "tests/cuda_emulation", "bench"],
     r"(dnnl|oneapi/dnnl)": ["workloads/backend/host", "tests", "bench"],
     r"(imgui|imstb|GLFW/|GL/|backends/imgui)": ["viewer", "tests", "bench"],
     r"mpi\.h": ["workloads/processes/mpi"],

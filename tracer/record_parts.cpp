@@ -48,8 +48,17 @@ std::string_view of_another_tool(char const* variable) {
                                                                             : library;
 }
 
-/// The profiler plugin that the user chose for NCCL, which can have one; empty = none.
-std::string_view nccl_plugin_of_user() { return of_another_tool(kNcclPluginVariable); }
+/// The profiler plugin that the user chose for NCCL; empty = none. In an outer `stepscope record`
+/// that has moved to a variable of its own.
+std::string_view nccl_plugin_of_user() {
+  if (auto const plugin = of_another_tool(kNcclPluginVariable); !plugin.empty()) return plugin;
+  return of_another_tool(kOtherNcclPluginVariable);
+}
+
+/// NCCL's plugin stays the user's: Stepscope would record nothing of NCCL, or the user wants none.
+bool keeps_nccl_plugin(RecordOptions const& options, std::string_view plugin) {
+  return !plugin.empty() && (options.nccl == "off" || plugin == kNoNcclPlugin);
+}
 
 /// The library that tells the tracer when a program ends without exit handlers. Nothing when it
 /// cannot be preloaded: it is missing, or cannot be named, since the loader separates names by
@@ -171,6 +180,17 @@ void set_window(RecordOptions const& options, Variables& set) {
   if (options.from_code) set.emplace_back(kFromCodeVariable, "1");
 }
 
+/// Stepscope's plugin, which passes NCCL's calls on to the user's.
+void set_nccl_plugin(RecordOptions const& options, std::string const& library, Variables& set) {
+  std::string const plugin(nccl_plugin_of_user());
+  if (keeps_nccl_plugin(options, plugin)) {
+    set.emplace_back(kNcclPluginVariable, plugin);
+    return;
+  }
+  set.emplace_back(kNcclPluginVariable, library);
+  if (!plugin.empty()) set.emplace_back(kOtherNcclPluginVariable, plugin);
+}
+
 void set_buffers(RecordOptions const& options, Variables& set) {
   if (options.buffer_mb != 0)
     set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
@@ -193,13 +213,13 @@ void set_preload(std::string const& library, Variables& set) {
 /// The environment without what `set` replaces, and without what an outer `stepscope record` set
 /// for its own run: that must not leak into this one.
 std::vector<std::string> inherited_environment(Variables const& set) {
-  std::array<std::string, 17> const ours = {
+  std::array<std::string, 18> const ours = {
       "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,
       kReportLossVariable,     kStepsVariable,          kRangeVariable,
       kDelayVariable,          kDurationVariable,       kFromCodeVariable,
       kBufferVariable,         kCudaBufferVariable,     kCudaBufferSizeVariable,
       kNcclVariable,           kSampleVariable,         kTurnSocketVariable,
-      kTurnStepsVariable,      kSamplerVariable};
+      kTurnStepsVariable,      kSamplerVariable,        kOtherNcclPluginVariable};
 
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -227,7 +247,7 @@ std::vector<std::string> traced_environment(
   if (!options.nccl.empty()) set.emplace_back(kNcclVariable, options.nccl);
   if (options.sample_ms >= 0)
     set.emplace_back(kSampleVariable, fmt::format("{}", options.sample_ms));
-  if (nccl_plugin_of_user().empty()) set.emplace_back(kNcclPluginVariable, library);
+  set_nccl_plugin(options, library, set);
   set_window(options, set);
   set_buffers(options, set);
   if (preload) set_preload(*preload, set);
@@ -339,12 +359,11 @@ void print_what_is_left_out(RecordOptions const& options) {
                  "nothing; unset it\n",
                  variable, base::printable(std::string(library)));
 
-  std::string_view const plugin = nccl_plugin_of_user();
-  if (plugin.empty() || options.nccl == "off") return;
-  fmt::print(stderr,
-             "stepscope: {}={} is kept, so that nothing is recorded of NCCL; unset it to record "
-             "its collectives\n",
-             kNcclPluginVariable, base::printable(std::string(plugin)));
+  if (options.nccl != "off" && nccl_plugin_of_user() == kNoNcclPlugin)
+    fmt::print(stderr,
+               "stepscope: {}={} is kept, so that nothing is recorded of NCCL; unset it to record "
+               "its collectives\n",
+               kNcclPluginVariable, kNoNcclPlugin);
 }
 
 int explain_exec_error(std::string const& program, int reason) {

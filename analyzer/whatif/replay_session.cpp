@@ -12,6 +12,7 @@
 #include "analyzer/metrics/steps/step_detection.h"
 #include "analyzer/metrics/work/kernels.h"
 #include "analyzer/whatif/changes/apply_change.h"
+#include "analyzer/whatif/missing_work.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -158,6 +159,7 @@ std::string ReplaySession::unpredictable(WhatIfChange const& change) const {
 /// The run as recorded, and with typical delays.
 void ReplaySession::measure() {
   baseline_.is_part = !part_.is_all;
+  if (part_.run != nullptr) baseline_.cautions = missing_work(*part_.run, analysis_);
   if (!graph_.is_whole) {
     refuse("the records contradict each other: some work would wait for itself");
     return;
@@ -217,6 +219,8 @@ void ReplaySession::fill(ChangedWeights const& changed, ReplayTimes const& times
   if (std::abs(baseline_.error) > kReplayCaution)
     answer.cautions.push_back(fmt::format(
         "the replay of the unchanged run misses its step by {:.1f} %", baseline_.error * 100));
+  answer.cautions.insert(answer.cautions.end(), baseline_.cautions.begin(),
+                         baseline_.cautions.end());
 }
 
 /// The interval takes in what the step would be with these weights.

@@ -23,6 +23,7 @@ struct ReplayBaseline {
   uint64_t steps = 0;                     ///< measured: of all devices
   bool is_part = false;                   ///< of a large run the middle steps were replayed
   std::vector<ReplayResidual> residuals;  ///< by |ns| descending, at most 5
+  std::vector<std::string> cautions;      ///< what the recording lacks; each answer has them, too
 };
 
 /// What a changed run would take.

@@ -7,7 +7,6 @@
 
 #include "analyzer/results/analysis.h"
 #include "analyzer/scaling/series.h"
-#include "analyzer/whatif/scaling_curve.h"
 #include "cli/analyze_and_warn.h"
 #include "cli/commands.h"
 #include "cli/commands/tune_report.h"
@@ -20,6 +19,7 @@
 #include "reports/text/scaling.h"
 #include "reports/words/language.h"
 #include "reports/words/runs/scaling_words.h"
+#include "run_loading/replayed_series.h"
 #include "trace/base/files/output_file.h"
 #include "trace/base/format.h"
 #include "trace/import/open/run_series.h"
@@ -80,41 +80,6 @@ int report_one_run(ReportCommand const& command) {
   return kGood;
 }
 
-/// What the chosen run predicts for the others, which takes a second reading of it.
-base::Expected<analyzer::ReplayedCurve> curve_of(
-    analyzer::ScalingSeries const& series, std::vector<analyzer::RunMeasurements> const& samples,
-    size_t chosen) {
-  analyzer::AnalyzeOptions wanted;
-  wanted.wants_gains = false;
-  auto const analyzed =
-      run_loading::analyze_files({samples[chosen].name}, wanted, run_loading::Reading::kBySize);
-  if (!analyzed) return base::fail_with(analyzed);
-
-  return analyzer::predict_curve(
-      {series, samples, samples[chosen], analyzed->analysis},
-      [&](analyzer::WhatIfQuestion const& question) -> base::Expected<analyzer::WhatIfStats> {
-        bool const is_in_memory = !analyzed->read;
-        if (is_in_memory) return analyzer::what_if(analyzed->run, analyzed->analysis, question);
-        return analyzer::what_if(run_loading::streamed_run_of(*analyzed), analyzed->analysis,
-                                 question);
-      });
-}
-
-/// The largest run whose replay can be trusted, else the one whose replay misses its step least.
-base::Expected<analyzer::ReplayedCurve> best_curve_of(
-    analyzer::ScalingSeries const& series, std::vector<analyzer::RunMeasurements> const& samples) {
-  analyzer::ReplayedCurve best;
-  best.refusal = analyzer::CurveRefusal::kNoCollectives;
-
-  for (size_t const chosen : analyzer::runs_to_replay(samples)) {
-    auto curve = curve_of(series, samples, chosen);
-    if (!curve) return curve;
-    if (analyzer::is_trusted(*curve)) return curve;
-    best = analyzer::better_curve(std::move(*curve), std::move(best));
-  }
-  return best;
-}
-
 int report_series(ReportCommand const& command, std::vector<std::string> const& paths) {
   auto samples = read_samples(paths, {});
   if (!samples) return report_error(samples.error());
@@ -132,7 +97,7 @@ int report_series(ReportCommand const& command, std::vector<std::string> const& 
   analyzer::ScalingSeries series = analyzer::scale_series(*samples, options);
   if (series.refusal) return report_error({"report: " + reports::scaling_refusal(series)});
   if (!command.no_replay) {
-    auto curve = best_curve_of(series, *samples);
+    auto curve = run_loading::replay_series(series, *samples);
     if (!curve) return report_error(curve.error());
     series.replayed = std::move(*curve);
   }

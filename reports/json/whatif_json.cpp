@@ -41,6 +41,8 @@ WhatIfJson baseline_json(analyzer::ReplayBaseline const& baseline) {
                          {"ns_per_step", residual.ns},
                          {"count", residual.count}});
 
+  WhatIfJson cautions = WhatIfJson::array();
+  for (std::string const& caution : replay_cautions(baseline)) cautions.push_back(caution);
   bool const has_step = baseline.step_ns > 0;
   bool const is_replayed = has_step && baseline.replayed_step_ns > 0;
 
@@ -52,7 +54,8 @@ WhatIfJson baseline_json(analyzer::ReplayBaseline const& baseline) {
           {"spread", number_if(has_step, baseline.spread)},
           {"steps", baseline.steps},
           {"part", baseline.is_part},
-          {"residuals", residuals}};
+          {"residuals", residuals},
+          {"cautions", cautions}};
 }
 
 WhatIfJson next_json(WhatIfAnswer const& answer) {

@@ -67,6 +67,21 @@ std::string fix_headline(analyzer::Analysis const& analysis, WhatIfStats const& 
       change_name(fix.alone), gain_words(fix.alone));
 }
 
+/// The finding that `analyze` names before the best fix, where no replay shows its own fix. Without
+/// this sentence both commands would blame another culprit. Empty where there is none.
+std::string unpredicted_finding(analyzer::Analysis const& analysis, WhatIfStats const& stats,
+                                WhatIfFix const& best) {
+  WhatIfFix const* first = nullptr;
+  for (WhatIfFix const& fix : stats.fixes) {
+    bool const is_before = fix.finding < (first != nullptr ? first->finding : best.finding);
+    if (fix.alone.is_refused && is_before) first = &fix;
+  }
+
+  if (first == nullptr) return {};
+  return fmt::format(" The first finding is {}, and no replay shows its fix: {}",
+                     fixed_finding(analysis, *first), refusal_sentence(first->alone.reason));
+}
+
 /// The predicted answer with the largest gain; null where every answer is refused.
 WhatIfAnswer const* best_answer(std::vector<WhatIfAnswer> const& answers) {
   WhatIfAnswer const* best = nullptr;
@@ -114,7 +129,8 @@ std::string whatif_headline(analyzer::Analysis const& analysis, WhatIfStats cons
   if (stats.baseline.is_refused) return "No prediction: " + refusal_sentence(stats.baseline.reason);
 
   for (WhatIfFix const& fix : stats.fixes)
-    if (!fix.alone.is_refused) return fix_headline(analysis, stats, fix);
+    if (!fix.alone.is_refused)
+      return fix_headline(analysis, stats, fix) + unpredicted_finding(analysis, stats, fix);
   if (WhatIfAnswer const* const best = best_answer(stats.answers))
     return answer_headline(stats, *best);
 
@@ -148,6 +164,9 @@ std::vector<std::string> replay_cautions(ReplayBaseline const& baseline) {
                     "may be wrong by as much.",
                     analyzer::kReplayCaution * 100));
 
+  constexpr size_t kLongestGap = 400;
+  for (std::string const& gap : baseline.cautions)
+    cautions.push_back("Caution: " + shown(gap, kLongestGap) + ".");
   if (baseline.is_part)
     cautions.emplace_back("The run is large: Stepscope replayed its middle steps.");
   if (baseline.steps > 0 && std::isnan(baseline.spread))

@@ -1,22 +1,27 @@
 // How a capture is asked for: the environment contract between `stepscope record` and the library
 // inside the traced process.
-//   STEPSCOPE_OUTPUT       the run's folder; not set = nothing is recorded
-//   STEPSCOPE_STEPS        A:B, both inclusive: only these steps
-//   STEPSCOPE_RANGE        NAME or NAME@DOMAIN: only while the first NVTX range of that name is
-//   open STEPSCOPE_DELAY_NS     only from this long after the program's first event
-//   STEPSCOPE_FROM_CODE    1: only between cudaProfilerStart and cudaProfilerStop, or the calls of
-//   tracer/api/capture.h STEPSCOPE_DURATION_NS  only this long STEPSCOPE_BUFFER_MB    memory for
-//   events on their way to the file, all threads together STEPSCOPE_SAMPLE_MS    how often the
-//   counters of the GPUs are read; 0 = not at all STEPSCOPE_NCCL         off, calls or network:
-//   what NCCL reports; network when not set STEPSCOPE_CUDA_BUFFER_MB  memory for what CUDA reports,
-//   on top of that STEPSCOPE_CUDA_BUFFER_KB  of each of the buffers that it is cut into
-//   STEPSCOPE_CUDA_HES     the GPU's own timestamps where it has them (Blackwell and later): 1 =
-//   yes, 0 = no, not set = from CUDA
-//                          13.4 Update 1 on
-//   STEPSCOPE_TURN_SOCKET  name of the command's socket (sockets/local_socket.h), and
-//   STEPSCOPE_TURN_STEPS   steps: the program takes turns with another one, see interleave.h
-//   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something
-//   was lost RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
+//   STEPSCOPE_OUTPUT          the run's folder; not set = nothing is recorded
+//   STEPSCOPE_STEPS           A:B, both inclusive: only these steps
+//   STEPSCOPE_RANGE           NAME or NAME@DOMAIN: only while the first NVTX range of it is open
+//   STEPSCOPE_DELAY_NS        only from this long after the program's first event
+//   STEPSCOPE_FROM_CODE       1: only from cudaProfilerStart to cudaProfilerStop, or from and to
+//                             the calls of tracer/api/capture.h
+//   STEPSCOPE_DURATION_NS     only this long
+//   STEPSCOPE_BUFFER_MB       memory for events on their way to the file, all threads together
+//   STEPSCOPE_SAMPLE_MS       how often the counters of the GPUs are read; 0 = not at all
+//   STEPSCOPE_NCCL            off, calls or network: what NCCL reports; not set = network
+//   STEPSCOPE_NCCL_PLUGIN     the profiler plugin of NCCL that the user chose: ours passes calls on
+//   STEPSCOPE_CUDA_BUFFER_MB  memory for what CUDA reports, on top of that
+//   STEPSCOPE_CUDA_BUFFER_KB  of each of the buffers that it is cut into
+//   STEPSCOPE_CUDA_HES        the GPU's own timestamps where it has them (Blackwell and later):
+//                             1 = yes, 0 = no, not set = from CUDA 13.4 Update 1 on
+//   STEPSCOPE_CUPTI_SHARED    0: CUPTI is taken alone, though other tools could record beside us
+//   STEPSCOPE_CUPTI_FINALIZE  1: CUPTI leaves the process when recording ends, where that is safe
+//   STEPSCOPE_TURN_SOCKET     name of the command's socket (sockets/local_socket.h), and
+//   STEPSCOPE_TURN_STEPS      steps: the program takes turns with another one, see interleave.h
+//   STEPSCOPE_REPORT_LOSS     (or STEPSCOPE_VERBOSE) one line on stderr at exit when something was
+//                             lost
+//   RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
 #pragma once
 
 #include <cstddef>
@@ -40,6 +45,7 @@ inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
 inline constexpr char const* kSampleVariable = "STEPSCOPE_SAMPLE_MS";
 inline constexpr char const* kSamplerVariable = "STEPSCOPE_SAMPLER";
 inline constexpr char const* kNcclVariable = "STEPSCOPE_NCCL";
+inline constexpr char const* kOtherNcclPluginVariable = "STEPSCOPE_NCCL_PLUGIN";
 inline constexpr char const* kCudaBufferVariable = "STEPSCOPE_CUDA_BUFFER_MB";
 inline constexpr char const* kCudaBufferSizeVariable = "STEPSCOPE_CUDA_BUFFER_KB";
 inline constexpr char const* kTurnSocketVariable = "STEPSCOPE_TURN_SOCKET";
@@ -56,6 +62,9 @@ inline constexpr size_t kMaxBufferMb = 1 << 20;
 /// Some samples a training step of ordinary length. A round of NVML calls takes about a millisecond
 /// a GPU, in the process of the command that records: a hundredth of a core.
 inline constexpr int32_t kDefaultSampleMs = 100, kMaxSampleMs = 3'600'000;
+
+/// The value of NCCL_PROFILER_PLUGIN by which the user wants no plugin at all.
+inline constexpr std::string_view kNoNcclPlugin = "none";
 
 /// What NCCL reports: nothing, its calls, or its calls and what its network threads wait for (they
 /// call us five times a transfer, some 10 ns each).

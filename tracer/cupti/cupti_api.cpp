@@ -10,6 +10,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "trace/base/files/shared_library.h"
+
 namespace stepscope::tracer {
 namespace {
 
@@ -88,6 +90,22 @@ decltype(&cuCtxGetCurrent) find_current_context() {
   return function;
 }
 
+/// Functions that are missing stay null.
+void fill(void* library, SubscriberApi& api) {
+  find_symbol(library, "cuptiSubscribe_v2", api.subscribe);
+  find_symbol(library, "cuptiActivityRegisterCallbacks_v2", api.register_callbacks);
+  find_symbol(library, "cuptiActivityEnable_v2", api.enable);
+  find_symbol(library, "cuptiActivityDisable_v2", api.disable);
+  find_symbol(library, "cuptiActivitySetAttribute_v2", api.set_attribute);
+  find_symbol(library, "cuptiActivityGetAttribute_v2", api.get_attribute);
+  find_symbol(library, "cuptiGetTimestamp_v2", api.get_timestamp);
+  find_symbol(library, "cuptiActivityGetNextRecord_v2", api.get_next_record);
+
+  find_symbol(library, "cuptiActivityGetNumDroppedRecords_v2", api.get_num_dropped_records);
+  find_symbol(library, "cuptiActivityEnableRuntimeApi_v2", api.enable_runtime_api);
+  find_symbol(library, "cuptiActivityEnableDriverApi_v2", api.enable_driver_api);
+}
+
 /// The first entry point that is missing, or null.
 char const* fill(void* library, CuptiApi& api) {
   char const* missing = nullptr;
@@ -122,6 +140,7 @@ char const* fill(void* library, CuptiApi& api) {
   find_symbol(library, "cuptiGetContextId", api.get_context_id);
   find_symbol(library, "cuptiGetStreamIdEx", api.get_stream_id);
   api.get_current_context = find_current_context();
+  fill(library, api.of_subscriber);
   return missing;
 }
 
@@ -149,6 +168,10 @@ Expected<CuptiLibrary> use(void* library, std::string const& name) {
 }
 
 Expected<CuptiLibrary> open(std::string const& name) {
+  // The loader would end the program that is recorded.
+  if (auto const whole = base::check_shared_library(name, base::library_folders()); !whole)
+    return base::fail_with(whole);
+
   void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     char const* const reason = ::dlerror();
@@ -156,6 +179,11 @@ Expected<CuptiLibrary> open(std::string const& name) {
                 reason != nullptr ? reason : "no reason given", kCuptiVariable);
   }
   return use(library, name);
+}
+
+/// Whether the loader found no file of that name, as its message says: not one that cannot be used.
+bool is_absent(std::string const& name, std::string const& message) {
+  return message.find(name + ": cannot open shared object file: No such file") != std::string::npos;
 }
 
 }  // namespace
@@ -193,24 +221,31 @@ Expected<CuptiLibrary> load_cupti() {
   }
 
   std::string tried;
+  std::string unusable;
   for (int const major : majors) {
     for (std::string const& candidate : cupti_candidates(major, cuda.folders)) {
-      if (auto library = open(candidate)) return library;
+      auto library = open(candidate);
+      if (library) return library;
+      std::string const& reason = library.error().message;
+      if (unusable.empty() && !is_absent(candidate, reason)) unusable = reason;
       tried += (tried.empty() ? "" : ", ") + candidate;
     }
   }
 
+  if (!unusable.empty()) return fail("{} (no other CUPTI was found)", unusable);
   return fail(
       "CUPTI was not found (tried {}), install the CUDA toolkit's CUPTI or set {} to its "
       "libcupti.so",
       tried, kCuptiVariable);
 }
 
-std::string describe_cupti_error(CuptiApi const& api, std::string_view call, CUptiResult result) {
+std::string describe_cupti_error(CuptiApi const& api, std::string_view call, CUptiResult result,
+                                 std::string_view other_tool) {
   constexpr std::array<std::pair<CUptiResult, std::string_view>, 5> kWhatToDo = {{
       {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
        "another profiler holds CUPTI in this process: stop it (torch.profiler, Nsight, cuda-gdb) "
-       "and record again"},
+       "and record again; tools that use cuptiSubscribe_v2 record side by side from CUDA 13.3 and "
+       "driver 610 on"},
       {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES,
        "the driver lets only root profile: load it with NVreg_RestrictProfilingToAdminUsers=0, or "
        "record as root"},
@@ -228,6 +263,7 @@ std::string describe_cupti_error(CuptiApi const& api, std::string_view call, CUp
     name = "unknown error";
   std::string text = fmt::format("{} failed with {} ({})", call, name, static_cast<int>(result));
 
+  if (!other_tool.empty()) text += fmt::format(" because of \"{}\"", other_tool);
   for (auto const& [error, advice] : kWhatToDo)
     if (error == result) text.append(", ").append(advice);
   return text;

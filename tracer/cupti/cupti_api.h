@@ -11,6 +11,7 @@
 #include <cupti.h>
 
 #include "trace/base/expected.h"
+#include "tracer/cupti/subscriber_api.h"
 
 namespace stepscope::tracer {
 
@@ -45,6 +46,8 @@ struct CuptiApi {
   decltype(&cuptiGetContextId) get_context_id = nullptr;
   decltype(&cuptiGetStreamIdEx) get_stream_id = nullptr;
   decltype(&cuCtxGetCurrent) get_current_context = nullptr;  ///< the driver's, of the process
+
+  SubscriberApi of_subscriber;  ///< what newer versions have for one subscriber of several
 };
 
 struct CuptiLibrary {
@@ -68,7 +71,9 @@ base::Expected<CuptiLibrary> load_cupti();
 /// first.
 std::vector<std::string> cupti_candidates(int major, std::vector<std::string> const& cuda_folders);
 
-/// "CUPTI_ERROR_…" and, where something can be done about it, what.
-std::string describe_cupti_error(CuptiApi const& api, std::string_view call, CUptiResult result);
+/// "CUPTI_ERROR_…" and, where something can be done about it, what. `other_tool`: the name of who
+/// holds CUPTI, if it is known.
+std::string describe_cupti_error(CuptiApi const& api, std::string_view call, CUptiResult result,
+                                 std::string_view other_tool = {});
 
 }  // namespace stepscope::tracer

@@ -23,7 +23,14 @@ constexpr std::array kApiDomains = {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN
 /// The tightest try counts: one is usually enough, four make a preempted one improbable.
 constexpr int kClockTries = 4;
 
+constexpr std::string_view kFlushAll = "cuptiActivityFlushAll";
+
 uint64_t CUPTIAPI timestamp() { return static_cast<uint64_t>(monotonic_ns()); }
+
+bool is_set_to(char const* variable, std::string_view value) {
+  char const* const found = std::getenv(variable);
+  return found != nullptr && found == value;
+}
 
 bool wants_hardware_events(uint32_t version) {
   char const* const requested = std::getenv(kHardwareEventsVariable);
@@ -36,22 +43,25 @@ bool wants_hardware_events(uint32_t version) {
 CuptiControl::CuptiControl(CuptiLibrary library, Note note)
     : library_(std::move(library)),
       workarounds_(workarounds_of(library_.version)),
-      note_(std::move(note)) {
+      note_(std::move(note)),
+      may_finalize_(is_set_to(kFinalizeVariable, "1")) {
   note_("cupti", fmt::format("{}, API version {} (CUDA {})", library_.path, library_.version,
                              cupti_release(library_.version)));
 }
 
-base::Expected<void> CuptiControl::check(CUptiResult result, std::string_view call) const {
-  if (result != CUPTI_SUCCESS) return base::fail("{}", describe_cupti_error(api(), call, result));
-  return {};
+base::Expected<void> CuptiControl::check(CallResult const& done) const {
+  if (done.worked()) return {};
+  bool const is_refused = done.result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  return base::fail("{}", describe_cupti_error(api(), done.call, done.result,
+                                               is_refused ? other_tool_ : std::string_view()));
 }
 
-void CuptiControl::note_failure(CUptiResult result, std::string_view call) {
-  if (result == CUPTI_SUCCESS) [[likely]]
+void CuptiControl::note_failure(CallResult const& done) {
+  if (done.worked()) [[likely]]
     return;
-  if (is_new_failure(call))
-    note_("cuda tracing",
-          fmt::format("a call did not work: {}", describe_cupti_error(api(), call, result)));
+  if (is_new_failure(done.call))
+    note_("cuda tracing", fmt::format("a call did not work: {}",
+                                      describe_cupti_error(api(), done.call, done.result)));
 }
 
 bool CuptiControl::is_new_failure(std::string_view what) {
@@ -69,76 +79,110 @@ std::optional<std::string> CuptiControl::hear_state(CUpti_CallbackId state,
 }
 
 base::Expected<void> CuptiControl::begin(Callbacks const& callbacks) {
-  // First: CUPTI has one user at a time, and only this tells whether it is us.
-  if (auto taken = check(api().subscribe(&subscriber_, callbacks.call, callbacks.call_data),
-                         "cuptiSubscribe");
-      !taken)
-    return taken;
+  if (!begin_shared(callbacks)) {
+    backend_ = classic_cupti(api());
+    if (auto begun = subscribe(callbacks); !begun) return begun;
+  }
+  note_control();
+  return {};
+}
+
+/// False: the classic functions have to do. Where these are refused, too, the error is theirs.
+bool CuptiControl::begin_shared(Callbacks const& callbacks) {
+  bool const is_possible = library_.version >= cupti::k13v3 && api().of_subscriber.is_complete();
+  if (!is_possible || is_set_to(kSharedVariable, "0")) return false;
+
+  backend_ = shared_cupti(api());
+  auto const begun = subscribe(callbacks);
+  if (begun) return true;
+
+  // Without the advice behind the comma: it is for who is refused both ways.
+  std::string_view const reason = begun.error().message;
+  note_("cuda subscribers",
+        fmt::format("CUPTI is taken alone: {}", reason.substr(0, reason.find(", "))));
+  return false;
+}
+
+base::Expected<void> CuptiControl::subscribe(Callbacks const& callbacks) {
+  // First: without several subscribers only this tells whether CUPTI is ours.
+  auto const subscribed = backend_->subscribe(callbacks.call, callbacks.call_data);
+  if (!backend_->other_tool().empty()) other_tool_ = backend_->other_tool();
+  if (auto taken = check(subscribed); !taken) return taken;
+
   is_subscribed_ = true;
   auto configured = configure(callbacks);
-  if (!configured) unsubscribe();
+  if (!configured) {
+    watched_.clear();
+    rest();
+  }
   return configured;
 }
 
-base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
-  auto done =
-      check(api().set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), "cuptiSetThreadIdType");
-  if (done && !workarounds_.no_timestamp_callback)
-    done = check(api().register_timestamp_callback(timestamp),
-                 "cuptiActivityRegisterTimestampCallback");
+void CuptiControl::note_control() {
+  note_("cuda clock", has_own_clock() ? "CUPTI's own, converted" : "CLOCK_MONOTONIC");
+  if (backend_->reader() != nullptr)
+    note_("cuda subscribers", other_tool_.empty()
+                                  ? "other tools may record beside this one"
+                                  : fmt::format("recorded beside \"{}\"", other_tool_));
+  if (backend_->hides_graphs())
+    note_("cuda graphs",
+          "the tool that subscribed first has CUPTI record each graph as one: kernels of CUDA "
+          "graphs are not in the trace");
+}
 
+base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
+  auto done = check(backend_->use_system_thread_ids());
+  if (done && !has_own_clock()) done = check(backend_->use_clock(timestamp));
   if (!done) return done;
-  note_("cuda clock",
-        workarounds_.no_timestamp_callback ? "CUPTI's own, converted" : "CLOCK_MONOTONIC");
 
   // We zero buffers on our thread, so that CUPTI need not on the program's. One that does not know
   // this does it all the same.
-  set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
-
+  backend_->set_flag(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
   if (workarounds_.ask_for_thread_buffers)
-    note_failure(set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER),
-                 "cuptiActivitySetAttribute");
+    note_failure(backend_->set_flag(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER));
 
   for (CUpti_CallbackId const state : kStates) watch(CUPTI_CB_DOMAIN_STATE, state);
-  if (api().enable_hw_trace != nullptr && wants_hardware_events(library_.version))
-    watch(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
+  prepare_hardware_events();
+  backend_->skip_unfinished_queries();
 
-  // Queries of unfinished work need no record: no thread waits in them.
-  if (api().enable_all_sync_records != nullptr) api().enable_all_sync_records(0);
-
-  return check(api().register_callbacks(callbacks.buffer_requested, callbacks.buffer_completed),
-               "cuptiActivityRegisterCallbacks");
+  return check(backend_->register_buffers(callbacks.buffer_requested, callbacks.buffer_completed));
 }
 
-CUptiResult CuptiControl::set_attribute(CUpti_ActivityAttribute attribute) {
-  uint8_t yes = 1;
-  size_t bytes = sizeof yes;
-  return api().set_attribute(attribute, &bytes, &yes);
+void CuptiControl::prepare_hardware_events() {
+  if (api().enable_hw_trace == nullptr || !wants_hardware_events(library_.version)) return;
+  if (backend_->takes_hardware_events_at_once())
+    ask_for_hardware_events();
+  else
+    watch(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
 }
 
 /// Where the GPU has none, newer versions agree all the same and use software: only the request is
 /// known.
 void CuptiControl::ask_for_hardware_events() {
-  CUptiResult const result = api().enable_hw_trace(1);
-  note_("cuda timestamps", result == CUPTI_SUCCESS
-                               ? "hardware events were asked for"
-                               : describe_cupti_error(api(), "cuptiActivityEnableHWTrace", result));
+  auto const [call, result] = backend_->ask_for_hardware_events();
+  if (result != CUPTI_SUCCESS)
+    return note_("cuda timestamps", describe_cupti_error(api(), call, result));
+
+  bool const is_risky = library_.version < kFirstGoodHardwareEvents;
+  note_("cuda timestamps",
+        is_risky ? "hardware events were asked for, with which CUPTI before CUDA 13.4 Update 1 may "
+                   "damage memory, also on the thread that flushes (pytorch#186861)"
+                 : "hardware events were asked for");
 }
 
 base::Expected<void> CuptiControl::enable(bool before_window) {
   for (Activity const& activity : kActivities) {
     if (activity.before_window != before_window) continue;
 
-    CUptiResult const result = api().enable(activity.kind);
+    auto const [call, result] = backend_->enable(activity.kind);
+    int const kind = static_cast<int>(activity.kind);
     if (result == CUPTI_SUCCESS) {
       enabled_.push_back(activity.kind);
     } else if (activity.is_essential) {
-      return check(result,
-                   fmt::format("cuptiActivityEnable of kind {}", static_cast<int>(activity.kind)));
+      return check({fmt::format("{} of kind {}", call, kind), result});
     } else {
-      note_("cuda tracing",
-            fmt::format("without records of kind {}: {}", static_cast<int>(activity.kind),
-                        describe_cupti_error(api(), "cuptiActivityEnable", result)));
+      note_("cuda tracing", fmt::format("without records of kind {}: {}", kind,
+                                        describe_cupti_error(api(), call, result)));
     }
   }
 
@@ -149,29 +193,29 @@ base::Expected<void> CuptiControl::enable(bool before_window) {
 /// Records all runtime functions but noise, and the driver functions that matter. Only after the
 /// kinds: they override single functions.
 void CuptiControl::choose_functions() {
-  if (api().enable_runtime_api != nullptr) {
+  if (backend_->can_choose(CUPTI_CB_DOMAIN_RUNTIME_API)) {
     for_each_function(
         api(), CUPTI_CB_DOMAIN_RUNTIME_API, [&](CUpti_CallbackId function, std::string_view name) {
           if (classify(name) == ApiClass::kNoise)
-            note_failure(api().enable_runtime_api(function, 0), "cuptiActivityEnableRuntimeApi");
+            note_failure(backend_->choose(CUPTI_CB_DOMAIN_RUNTIME_API, function, false));
         });
   }
 
-  if (api().enable_driver_api ==
-      nullptr) {  // all or nothing; the decoder leaves out what is not wanted
-    if (api().enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS)
+  // All or nothing; the decoder leaves out what is not wanted.
+  if (!backend_->can_choose(CUPTI_CB_DOMAIN_DRIVER_API)) {
+    if (backend_->enable(CUPTI_ACTIVITY_KIND_DRIVER).worked())
       enabled_.push_back(CUPTI_ACTIVITY_KIND_DRIVER);
     note_("cuda calls",
           "all are recorded: this CUPTI cannot choose among them, which costs each call time");
     return;
   }
 
-  for_each_function(
-      api(), CUPTI_CB_DOMAIN_DRIVER_API, [&](CUpti_CallbackId function, std::string_view name) {
-        ApiClass const api_class = classify(name);
-        if (api_class != ApiClass::kNoise && api_class != ApiClass::kOther)
-          note_failure(api().enable_driver_api(function, 1), "cuptiActivityEnableDriverApi");
-      });
+  for_each_function(api(), CUPTI_CB_DOMAIN_DRIVER_API,
+                    [&](CUpti_CallbackId function, std::string_view name) {
+                      ApiClass const api_class = classify(name);
+                      if (api_class != ApiClass::kNoise && api_class != ApiClass::kOther)
+                        note_failure(backend_->choose(CUPTI_CB_DOMAIN_DRIVER_API, function, true));
+                    });
 }
 
 void CuptiControl::watch(std::vector<std::string_view> const& functions) {
@@ -184,13 +228,12 @@ void CuptiControl::watch(std::vector<std::string_view> const& functions) {
 }
 
 void CuptiControl::watch(CUpti_CallbackDomain domain, CUpti_CallbackId function) {
-  note_failure(api().enable_callback(1, subscriber_, domain, function), "cuptiEnableCallback");
+  note_failure(backend_->watch(domain, function, true));
   watched_.emplace_back(domain, function);
 }
 
 void CuptiControl::watch_everything() {
-  for (CUpti_CallbackDomain const domain : kApiDomains)
-    note_failure(api().enable_domain(1, subscriber_, domain), "cuptiEnableDomain");
+  for (CUpti_CallbackDomain const domain : kApiDomains) note_failure(backend_->watch_all(domain));
 }
 
 void CuptiControl::end() {
@@ -201,35 +244,46 @@ void CuptiControl::end() {
     return kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
   });
 
-  if (api().enable_driver_api != nullptr) {
-    for_each_function(
-        api(), CUPTI_CB_DOMAIN_DRIVER_API,
-        [&](CUpti_CallbackId function, std::string_view) { api().enable_driver_api(function, 0); });
+  if (backend_->can_choose(CUPTI_CB_DOMAIN_DRIVER_API)) {
+    for_each_function(api(), CUPTI_CB_DOMAIN_DRIVER_API,
+                      [&](CUpti_CallbackId function, std::string_view) {
+                        backend_->choose(CUPTI_CB_DOMAIN_DRIVER_API, function, false);
+                      });
   }
 
   for (auto const& [domain, function] : std::exchange(watched_, {}))
-    api().enable_callback(0, subscriber_, domain, function);
+    backend_->watch(domain, function, false);
   for (CUpti_ActivityKind const kind : std::exchange(enabled_, {}))
-    note_failure(api().disable(kind), "cuptiActivityDisable");
+    note_failure(backend_->disable(kind));
 
-  note_failure(api().flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
+  note_failure({kFlushAll, api().flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED)});
 }
 
 void CuptiControl::unsubscribe() {
-  note_failure(api().unsubscribe(subscriber_), "cuptiUnsubscribe");
+  note_failure(backend_->unsubscribe());
   is_subscribed_ = false;
+}
+
+void CuptiControl::rest() {
+  backend_->restore_settings();
+  unsubscribe();
+}
+
+std::string_view CuptiControl::reason_to_stay() const {
+  if (!may_finalize_) return "another capture or tool can use it at once";
+  if (backend_->reader() != nullptr) return "other tools may still record with it";
+  if (workarounds_.never_finalize) return "taking down that of CUDA 12.5 and older is not safe";
+  return {};
 }
 
 void CuptiControl::finalize() {
   unsubscribe();
-  note_failure(api().finalize(), "cuptiFinalize");
+  note_failure({"cuptiFinalize", api().finalize()});
 }
 
 bool CuptiControl::flush(bool all) {
   std::unique_lock const lock(flush_mutex_, std::try_to_lock);
-  if (lock)
-    note_failure(api().flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
-                 "cuptiActivityFlushAll");
+  if (lock) note_failure({kFlushAll, api().flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0)});
   return lock.owns_lock();
 }
 
@@ -247,7 +301,7 @@ std::optional<int64_t> CuptiControl::read_clock() const {
   }
   // Before the driver is up some versions call it a success, and report 0.
   uint64_t time = 0;
-  bool const is_known = api().get_timestamp(&time) == CUPTI_SUCCESS && time != 0;
+  bool const is_known = backend_->time(time).worked() && time != 0;
   return is_known ? std::optional(static_cast<int64_t>(time)) : std::nullopt;
 }
 
@@ -287,12 +341,6 @@ std::optional<StreamNumber> CuptiControl::find_stream(CUstream stream) const {
       cupti.get_stream_id(context, stream, is_of_thread, &result.stream) == CUPTI_SUCCESS;
 
   return is_known ? std::optional(result) : std::nullopt;
-}
-
-size_t CuptiControl::take_dropped() const {
-  size_t dropped = 0;
-  bool const is_known = api().get_num_dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS;
-  return is_known ? dropped : 0;
 }
 
 }  // namespace stepscope::tracer

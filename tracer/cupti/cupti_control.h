@@ -6,16 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tracer/core/clock.h"
-#include "tracer/cupti/cupti_api.h"
+#include "tracer/cupti/cupti_backend.h"
 #include "tracer/cupti/known_faults.h"
 
 namespace stepscope::tracer {
@@ -26,6 +28,11 @@ namespace stepscope::tracer {
 /// STEPSCOPE_CUDA_HES: 1 = with older versions, too, 0 = never.
 inline constexpr uint32_t kFirstGoodHardwareEvents = cupti::k13v4Update1;
 inline constexpr char const* kHardwareEventsVariable = "STEPSCOPE_CUDA_HES";
+/// 0: CUPTI is taken alone, as before CUDA 13.3, though other tools could record beside us.
+inline constexpr char const* kSharedVariable = "STEPSCOPE_CUPTI_SHARED";
+/// 1: CUPTI leaves the process when recording has ended, where its version allows that. It costs
+/// later calls nothing then, but a crash in it would be the program's (decision 43).
+inline constexpr char const* kFinalizeVariable = "STEPSCOPE_CUPTI_FINALIZE";
 
 /// A stream as records number it.
 struct StreamNumber {
@@ -51,6 +58,7 @@ class CuptiControl {
   [[nodiscard]] Workarounds const& workarounds() const { return workarounds_; }
 
   /// Subscribes to CUPTI and makes every setting that must precede recording.
+  /// Where CUPTI allows it other tools may record beside us; otherwise it is ours alone.
   /// Errors: the call, CUPTI's reason, what to do; the subscription is released then.
   base::Expected<void> begin(Callbacks const& callbacks);
   /// Records the kinds that are wanted before the window, or the others. Errors as of begin().
@@ -62,11 +70,14 @@ class CuptiControl {
   std::optional<std::string> hear_state(CUpti_CallbackId state, CUpti_StateData const& data);
   /// Nothing is recorded any more, and all that was has been handed over.
   void end();
-  void unsubscribe();
+  /// CUPTI stays in the process, at rest: another tool, or a later capture, can subscribe.
+  void rest();
   /// It never tells the time of its clock, which is taken for what it is by default then. Only by
   /// who samples the clock.
   void assume_realtime_clock();
   [[nodiscard]] bool is_subscribed() const { return is_subscribed_; }
+  /// Why finalize() must not be called; empty = it may, and the user asked for it.
+  [[nodiscard]] std::string_view reason_to_stay() const;
   /// Has `call` called for every function of CUDA, one of which can then finalize().
   void watch_everything();
   /// In `call`, when a function returns. The subscriber first: its handle means nothing afterwards.
@@ -79,31 +90,41 @@ class CuptiControl {
   /// Has CUPTI hand over buffers: those in which nothing runs any more, or all. False when another
   /// thread is at it.
   bool flush(bool all);
-  /// It does not use ours.
-  [[nodiscard]] bool has_own_clock() const { return workarounds_.no_timestamp_callback; }
+  /// It does not use ours. After begin().
+  [[nodiscard]] bool has_own_clock() const {
+    return workarounds_.no_timestamp_callback || !backend_->takes_clock();
+  }
   /// Both clocks, its own and ours, at one moment. Nothing where it has none of its own, or does
   /// not tell its time.
   [[nodiscard]] std::optional<ClockSample> sample_clock() const;
   /// Nothing for what is no stream of the thread's current context.
   [[nodiscard]] std::optional<StreamNumber> find_stream(CUstream stream) const;
   /// Records that CUPTI dropped since it was asked last.
-  [[nodiscard]] size_t take_dropped() const;
+  [[nodiscard]] size_t take_dropped() const { return backend_->take_dropped(); }
+  /// Whose layouts records are read by. After begin().
+  [[nodiscard]] CUpti_SubscriberHandle reader() const { return backend_->reader(); }
 
  private:
   [[nodiscard]] std::optional<int64_t> read_clock() const;
-  [[nodiscard]] base::Expected<void> check(CUptiResult result, std::string_view call) const;
+  [[nodiscard]] base::Expected<void> check(CallResult const& done) const;
+  [[nodiscard]] bool begin_shared(Callbacks const& callbacks);
+  base::Expected<void> subscribe(Callbacks const& callbacks);
   base::Expected<void> configure(Callbacks const& callbacks);
+  void prepare_hardware_events();
+  void note_control();
   void watch(CUpti_CallbackDomain domain, CUpti_CallbackId function);
-  CUptiResult set_attribute(CUpti_ActivityAttribute attribute);
   void choose_functions();
+  void unsubscribe();
   /// The first failure of each call is a fact of the trace; recording goes on.
-  void note_failure(CUptiResult result, std::string_view call);
+  void note_failure(CallResult const& done);
   [[nodiscard]] bool is_new_failure(std::string_view what);
 
   CuptiLibrary const library_;
   Workarounds const workarounds_;
   Note const note_;
-  CUpti_SubscriberHandle subscriber_ = nullptr;
+  bool const may_finalize_;                ///< the user asked for it
+  std::unique_ptr<CuptiBackend> backend_;  ///< from begin() on
+  std::string other_tool_;                 ///< that refused us, if its name is known
   bool is_subscribed_ = false;
   std::atomic<bool> clock_is_realtime_{false};
   std::vector<CUpti_ActivityKind> enabled_;

@@ -192,7 +192,8 @@ bool CuptiSource::start_recording(Recording what) {
   bool const works = enable(true) && (what == Recording::kBaseline || enable(false));
   if (!works) {
     control_->end();
-    control_->unsubscribe();
+    // A subscriber of its own hinders no other tool, and its records can be read until it leaves.
+    if (control_->reader() == nullptr) control_->rest();
     return false;
   }
 
@@ -255,7 +256,7 @@ void CuptiSource::count_lost(std::span<uint8_t> records) {
   if ((exiting_ && !is_emptying_) || pool_.closed()) return;
   uint64_t lost = 0;
   CUpti_Activity* record = nullptr;
-  while (control_->api().get_next_record(records.data(), records.size(), &record) == CUPTI_SUCCESS)
+  while (next_record(control_->api(), control_->reader(), records, &record) == CUPTI_SUCCESS)
     ++lost;
   lost_in_overflow_ += lost;
 }
@@ -368,7 +369,8 @@ void CuptiSource::make_decoder(ClockFit const& clock) {
     clock_.emplace(origin_ns, *first_clock_sample_);
   else
     clock_.emplace(origin_ns);
-  decoder_.emplace(control_->api(), window_.ends_early(), control_->workarounds(), &devices_);
+  decoder_.emplace(control_->api(), window_.ends_early(), control_->workarounds(), &devices_,
+                   control_->reader());
 }
 
 void CuptiSource::drain(TraceStore& store, ClockFit const& clock) {
@@ -511,14 +513,12 @@ void CuptiSource::take_down() {
       !control_->is_subscribed())
     return;
 
-  if (control_->workarounds().never_finalize) {
-    control_->unsubscribe();
-    return note(
-        "cuda end",
-        "CUPTI stays in the process, resting: taking down that of CUDA 12.5 and older is not safe");
+  if (!wait_until([this] { return finding_streams_ == 0; }, kEndTimeoutNs)) return;
+  if (auto const reason = control_->reason_to_stay(); !reason.empty()) {
+    control_->rest();
+    return note("cuda end", fmt::format("CUPTI stays in the process, resting: {}", reason));
   }
 
-  if (!wait_until([this] { return finding_streams_ == 0; }, kEndTimeoutNs)) return;
   control_->watch_everything();  // before it is wanted: who takes CUPTI down must not do so under
                                  // this call
 

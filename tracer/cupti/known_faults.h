@@ -16,8 +16,9 @@ namespace stepscope::tracer {
 /// each: major, minor, update of CUPTI.
 namespace cupti {
 inline constexpr uint32_t k12v0 = 19, k12v4 = 22, k12v5 = 23, k12v6 = 24, k12v8 = 26, k12v9 = 27,
-                          k13v0 = 130'000, k13v0Update1 = 130'001, k13v1 = 130'100, k13v2 = 130'200,
-                          k13v3 = 130'300, k13v4Update1 = 130'401;
+                          k13v0 = 130'000, k13v0Update1 = 130'001, k13v1 = 130'100,
+                          k13v1Update1 = 130'101, k13v2 = 130'200, k13v3 = 130'300,
+                          k13v3Update1 = 130'301, k13v4 = 130'400, k13v4Update1 = 130'401;
 }  // namespace cupti
 
 /// What to do otherwise with one version of CUPTI.
@@ -85,6 +86,21 @@ inline constexpr std::array kKnownFaults = {
     // the CUDA 13.0 GA release."
     KnownFault{cupti::k13v0, cupti::k13v0Update1, nullptr,
                "programs that use NVTX before CUDA may crash", "13.0 Update 1"},
+    // Crashes when such a graph is instantiated (pytorch#134308); NVIDIA announced a fix for "an
+    // upcoming release" in 2024, and named none. CUDA 13.0 is taken for it.
+    KnownFault{
+        cupti::k12v0, cupti::k13v0, nullptr,
+        "programs whose CUDA graphs have conditional nodes may crash while they are recorded",
+        "13.0"},
+    // "Fixed incorrect correlation IDs for cudaGraphLaunch API calls … in profiling sessions after
+    // the first session." kineto#1165 waits for it.
+    KnownFault{cupti::k12v0, cupti::k13v1Update1, nullptr,
+               "a second capture in one process joins kernels of CUDA graphs with wrong launches",
+               "13.1 Update 1"},
+    // "… CUPTI limited activity buffer records to 2GB regardless of the configured … size."
+    KnownFault{cupti::k12v0, cupti::k13v1Update1, nullptr,
+               "buffers of more than 2 GB (--cuda-buffer-kb) hold no more than that",
+               "13.1 Update 1"},
     // "… repeatedly calling a CUPTI API could result in an overall performance drop … introduced in
     // the CUDA 13.2 release."
     KnownFault{cupti::k13v2, cupti::k13v3, nullptr, "long captures slow the program down", "13.3"},
@@ -92,6 +108,15 @@ inline constexpr std::array kKnownFaults = {
     // nodes."
     KnownFault{cupti::k12v0, cupti::k13v3, nullptr,
                "CUDA graphs with copies or fills leak memory while they are recorded", "13.3"},
+    // "Fixed a potential crash caused by simultaneous GPU activity tracing requests in
+    // multi-subscriber mode."
+    KnownFault{cupti::k13v3, cupti::k13v3Update1, nullptr,
+               "programs may crash when another tool records them at the same time",
+               "13.3 Update 1"},
+    // "Fixed stale kernel names in activity records after module reloads."
+    KnownFault{cupti::k12v0, cupti::k13v4Update1, nullptr,
+               "kernels of modules that are loaded again (Triton, JIT) may have old names",
+               "13.4 Update 1"},
     // "Fixed unbounded CPU utilization growth during long-running activity tracing."
     KnownFault{cupti::k12v0, cupti::k13v4Update1, nullptr,
                "captures of hours take more and more processor time", "13.4 Update 1"},

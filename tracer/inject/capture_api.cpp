@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,15 +43,36 @@ bool fails(std::string reason) {
   return false;
 }
 
-/// What set_environment() has set: of a process that started its recording itself.
-std::vector<char const*>& own_variables() {
-  static auto* const names = new std::vector<char const*>;
-  return *names;
+/// A variable that set_environment() has set, in a process that started its recording itself.
+struct OwnVariable {
+  char const* name;
+  std::optional<std::string> before;
+};
+
+std::vector<OwnVariable>& own_variables() {
+  static auto* const variables = new std::vector<OwnVariable>;
+  return *variables;
 }
 
-void set_variable(char const* name, char const* value) {
-  ::setenv(name, value, 1);
-  own_variables().push_back(name);
+void set_variable(char const* name, std::string const& value) {
+  char const* const before = std::getenv(name);
+  own_variables().push_back(
+      {name, before != nullptr ? std::optional<std::string>(before) : std::nullopt});
+  ::setenv(name, value.c_str(), 1);
+}
+
+/// The plugin that the user chose gets NCCL's calls from ours, but for "none" and for a recording
+/// that leaves NCCL out.
+void set_nccl_plugin(char const* own_library) {
+  constexpr char const* kPlugin = "NCCL_PROFILER_PLUGIN";
+  char const* const text = std::getenv(kPlugin);
+  std::string const chosen = text != nullptr ? text : "";
+  char const* const detail = std::getenv(kNcclVariable);
+  bool const is_off = detail != nullptr && std::string_view(detail) == "off";
+  if (!chosen.empty() && (chosen == kNoNcclPlugin || is_off)) return;
+
+  set_variable(kPlugin, own_library);
+  if (!chosen.empty()) set_variable(kOtherNcclPluginVariable, chosen);
 }
 
 /// As `stepscope record --from-code` sets it, for the libraries that look for it from now on.
@@ -58,20 +81,25 @@ void set_environment(std::string const& folder) {
   Dl_info self{};
   ::dladdr(reinterpret_cast<void const*>(&stepscope_start_capture), &self);
 
-  for (char const* const variable :
-       {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"}) {
+  for (char const* const variable : {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH"}) {
     char const* const text = std::getenv(variable);
     bool const is_free = text == nullptr || *text == '\0';  // else another tool's
     if (is_free && self.dli_fname != nullptr) set_variable(variable, self.dli_fname);
   }
+  if (self.dli_fname != nullptr) set_nccl_plugin(self.dli_fname);
 
-  set_variable(kOutputVariable, folder.c_str());
+  set_variable(kOutputVariable, folder);
   set_variable(kFromCodeVariable, "1");
 }
 
 /// Programs that are started from now on have nothing of us.
 void restore_environment() {
-  for (char const* const name : std::exchange(own_variables(), {})) ::unsetenv(name);
+  for (OwnVariable const& variable : std::exchange(own_variables(), {})) {
+    if (variable.before)
+      ::setenv(variable.name, variable.before->c_str(), 1);
+    else
+      ::unsetenv(variable.name);
+  }
 }
 
 bool prepare_own_run(char const* folder) {

@@ -94,9 +94,8 @@ std::atomic<bool> is_preloaded{false};
 /// NVTX has called us, and calls the tracer back when it is done.
 thread_local bool is_called_by_nvtx __attribute__((tls_model("initial-exec"))) = false;
 
-/// Holds signals once as if NVTX had called. What the first call of a function costs (the loader
-/// binds it, its page comes in) is then paid here, and not while NVTX initializes itself: a signal
-/// of that time is a deadlock.
+/// Holds signals once as if NVTX had called. The first call of a function is slow: the loader binds
+/// it, its page comes in. A signal of that time would be a deadlock while NVTX initializes itself.
 void rehearse() {
   if (!is_preloaded) return;
   stepscope_next_dlopen(own_path.data());

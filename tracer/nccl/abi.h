@@ -23,6 +23,9 @@ inline constexpr uint64_t kPointToPoint = 1 << 2;
 inline constexpr uint64_t kProxyOp =
     1 << 3;  ///< a channel's share of an operation, on a network thread
 inline constexpr uint64_t kProxyStep = 1 << 4;  ///< one transfer of it
+// What Stepscope does not ask for, and other plugins may.
+inline constexpr uint64_t kKernelChannel = 1 << 6;  ///< a channel's share of a kernel
+inline constexpr uint64_t kNetworkPlugin = 1 << 7;  ///< what a network plugin reports of a step
 // From version 5 on: what the program called, and the launch of a plan's kernel, on the threads
 // that do it.
 inline constexpr uint64_t kGroupCall = 1 << 8;  ///< of a call outside of ncclGroupStart too
@@ -31,6 +34,8 @@ inline constexpr uint64_t kPointToPointCall = 1 << 10;
 inline constexpr uint64_t kKernelLaunch = 1 << 11;
 inline constexpr uint64_t kCopyEngine =
     1 << 12;  ///< from version 6 on: a collective of copies, without a kernel
+inline constexpr uint64_t kCopyEngineSync = 1 << 13;   ///< its ranks wait for each other
+inline constexpr uint64_t kCopyEngineBatch = 1 << 14;  ///< some of its copies
 
 /// States of a proxy step that are told apart: what it waits for from here on.
 enum State : int {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace stepscope::tracer::nccl {
 
@@ -35,12 +36,29 @@ class Communicators {
     return number < all_.size() ? all_[number] : Communicator{};
   }
 
+  /// The user's plugin, which gets what NCCL reports, too. Both texts are for people; `problem`:
+  /// why it gets nothing, empty = it does.
+  void set_other_plugin(std::string description, std::string problem) {
+    std::lock_guard const lock(mutex_);
+    other_plugin_ = std::move(description);
+    other_plugin_problem_ = std::move(problem);
+  }
+  [[nodiscard]] std::string other_plugin() const {
+    std::lock_guard const lock(mutex_);
+    return other_plugin_;
+  }
+  [[nodiscard]] std::string other_plugin_problem() const {
+    std::lock_guard const lock(mutex_);
+    return other_plugin_problem_;
+  }
+
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }
 
  private:
   mutable std::mutex mutex_;
   std::deque<Communicator> all_;
+  std::string other_plugin_, other_plugin_problem_;
 };
 
 }  // namespace stepscope::tracer::nccl

@@ -86,15 +86,20 @@ void NcclSource::finish(TraceStore& store, int64_t /*end_ns*/) {
     store.info.facts.emplace_back("nccl profiler", std::move(text));
     store.describe_again();
   }
+  problem_ = communicators_.other_plugin_problem();
+  if (!problem_.empty()) store.log.notes.push_back(problem_);
   store.log.unknown_events += decoder_.malformed_records();
 }
 
 std::string NcclSource::describe_interface() const {
   size_t const count = communicators_.size();
   if (count == 0) return {};
+
   constexpr int kTellsLaunches = 5;
   int const version = communicators_.get(static_cast<uint32_t>(count - 1)).version;
-  return fmt::format("interface {}, {} communicators{}", version, count,
+  std::string const other = communicators_.other_plugin();
+  return fmt::format("interface {}, {} communicators{}{}", version, count,
+                     other.empty() ? "" : ", " + other,
                      version >= kTellsLaunches
                          ? ""
                          : "; below interface 5 collectives of a communicator that CUDA graphs use "

@@ -35,6 +35,8 @@ class NcclSource : public Source {
   }  // what belongs to the window is recorded when it is enqueued
   void refresh(TraceStore& /*store*/) override {}
   [[nodiscard]] uint64_t dropped() const override;
+  /// Why the user's plugin got nothing.
+  [[nodiscard]] std::string problem() const override { return problem_; }
   void release() override;
   void lock_for_fork() override { mutex_.lock(); }
   void unlock_after_fork() override { mutex_.unlock(); }
@@ -67,6 +69,7 @@ class NcclSource : public Source {
   Decoder decoder_;
   std::vector<Drained> drained_;
   uint64_t dropped_by_exited_ = 0;
+  std::string problem_;
 };
 
 }  // namespace stepscope::tracer::nccl

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "trace/base/files/shared_library.h"
+
 namespace stepscope::tracer::nvml {
 namespace {
 
@@ -13,8 +15,12 @@ void find(void* library, char const* name, Function*& function) {
 }  // namespace
 
 std::optional<Api> load_api() {
-  void* const library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  constexpr char const* kSoname = "libnvidia-ml.so.1";
+  // The loader would end this process.
+  if (!base::check_shared_library(kSoname, base::library_folders())) return {};
+  void* const library = ::dlopen(kSoname, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return {};
+
   Api api;
 
   find(library, "nvmlInit_v2", api.init);

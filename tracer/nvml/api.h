@@ -11,7 +11,8 @@ namespace stepscope::tracer::nvml {
 
 using Device = void*;
 using Result = int;
-inline constexpr Result kSuccess = 0, kNotSupported = 3, kFunctionNotFound = 13, kGpuIsLost = 15;
+inline constexpr Result kSuccess = 0, kNotSupported = 3, kNoPermission = 4, kDriverNotLoaded = 9,
+                        kFunctionNotFound = 13, kGpuIsLost = 15;
 
 struct Utilization {
   unsigned gpu = 0,

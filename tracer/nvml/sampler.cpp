@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace stepscope::tracer::nvml {
 namespace {
 
@@ -38,7 +40,9 @@ constexpr std::array<GpmCounter, 7> kGpmCounters = {
 bool is_of_links(Counter counter) {
   return counter == Counter::kNvlinkSent || counter == Counter::kNvlinkReceived;
 }
-bool is_final(Result result) { return result == kNotSupported || result == kFunctionNotFound; }
+bool is_final(Result result) {
+  return result == kNotSupported || result == kFunctionNotFound || result == kNoPermission;
+}
 
 }  // namespace
 
@@ -73,6 +77,7 @@ class Sampler::Round {
   bool worked(Counter counter, Result result) {
     if (result == kGpuIsLost) device_.lost = true;
     if (is_final(result)) device_.off[static_cast<size_t>(counter)] = true;
+    if (result == kNoPermission) device_.refused[static_cast<size_t>(counter)] = true;
     return result == kSuccess;
   }
   void add(Counter counter, double value) {
@@ -194,6 +199,23 @@ Sampler::~Sampler() {
 bool Sampler::has_hardware_counters() const {
   return std::all_of(devices_.begin(), devices_.end(),
                      [](Sampled const& device) { return device.gpm[1] != nullptr; });
+}
+
+std::string Sampler::describe_gaps() const {
+  std::string text;
+  for (Sampled const& device : devices_) {
+    if (device.lost)
+      text += fmt::format("{}cuda:{} was lost: its counters end early", text.empty() ? "" : "; ",
+                          device.number);
+
+    std::string refused;
+    for (size_t i = 0; i < kCounters; ++i)
+      if (device.refused[i]) refused += fmt::format("{}{}", refused.empty() ? "" : ", ", kNames[i]);
+    if (!refused.empty())
+      text += fmt::format("{}the driver gives this user no access to {} of cuda:{}",
+                          text.empty() ? "" : "; ", refused, device.number);
+  }
+  return text;
 }
 
 void Sampler::open_gpm(Sampled& device) const {

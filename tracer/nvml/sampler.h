@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,9 +43,9 @@ struct Sample {
   int64_t at_ns = 0;
 };
 
-/// Used by one thread. Errors are answered by leaving out: what a device does not support is not
-/// asked for again, a device that is lost neither. Asks nothing that waits: throughput of PCIe is
-/// only told where hardware counters tell it.
+/// Used by one thread. Errors are answered by leaving out: what a device does not support or
+/// refuses is not asked for again, a device that is lost neither. Asks nothing that waits:
+/// throughput of PCIe is only told where hardware counters tell it.
 class Sampler {
  public:
   /// NVML is initialized and its functions outlive the sampler.
@@ -59,6 +60,8 @@ class Sampler {
   [[nodiscard]] size_t device_count() const { return devices_.size(); }
   /// All devices have hardware counters.
   [[nodiscard]] bool has_hardware_counters() const;
+  /// Which devices were lost and which counters the driver refuses, for people; empty = none.
+  [[nodiscard]] std::string describe_gaps() const;
 
  private:
   struct Total {
@@ -68,7 +71,7 @@ class Sampler {
   struct Sampled {
     Device handle = nullptr;
     int32_t number = 0;
-    std::array<bool, kCounters> off{};
+    std::array<bool, kCounters> off{}, refused{};
     bool lost = false;
     std::array<void*, 2> gpm{};  ///< the sample before and the newest; null = not supported
     bool has_gpm_before = false;

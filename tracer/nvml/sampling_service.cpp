@@ -66,6 +66,24 @@ class OpenSampler {
   std::optional<Sampler> sampler_;
 };
 
+/// Why NVML does not begin, and what to do.
+std::string describe_refusal(Result result) {
+  if (result == kNoPermission)
+    return fmt::format(
+        "the driver gives this user no access (NVML error {}): see who may open /dev/nvidiactl",
+        result);
+  if (result == kDriverNotLoaded)
+    return fmt::format("the driver is not loaded (NVML error {}): see what nvidia-smi says",
+                       result);
+  return fmt::format("NVML error {}: see what nvidia-smi says", result);
+}
+
+std::string describe_sampled(OpenSampler& open, unsigned gpus, milliseconds period) {
+  std::string const gaps = open.sampler().describe_gaps();
+  return fmt::format("{} of the machine's {} GPUs, every {} ms{}{}", open.devices().size(), gpus,
+                     period.count(), gaps.empty() ? "" : "; ", gaps);
+}
+
 /// Facts of the devices that the program does not know yet.
 class DeviceDescriptions {
  public:
@@ -120,7 +138,7 @@ class ProgramSampling {
     auto const api = load_();
     if (!api) return "not sampled: no libnvidia-ml.so.1";
     if (Result const result = api->init(); result != kSuccess)
-      return fmt::format("not sampled: NVML error {}", result);
+      return "not sampled: " + describe_refusal(result);
 
     std::string outcome = "not sampled: the program ended before";
     {
@@ -132,8 +150,7 @@ class ProgramSampling {
       unsigned count = 0;
       api->device_count(&count);
       if (open.is_open())
-        outcome = open.problem().empty() ? fmt::format("{} of the machine's {} GPUs, every {} ms",
-                                                       open.devices().size(), count, period.count())
+        outcome = open.problem().empty() ? describe_sampled(open, count, period)
                                          : "not sampled: " + open.problem();
     }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "analyzer/metrics/critical_path/path_part.h"
 #include "trace/base/format.h"
 #include "viewer/async/background.h"
 #include "viewer/event_store/event_store.h"
@@ -110,8 +111,8 @@ void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& pa
     ImGui::SameLine();
     show_line(scope);
   }
-  // An analysis from files follows the path through some steps only.
-  if (scene.store->files() != nullptr)
+  // The line's own search follows the path through each stretch that is shown.
+  if (!analyzer::is_path_of_all(scene.run, scene.analysis))
     text_wrapped("These numbers cover the steps in the middle; the line covers the whole run.",
                  surface(state.theme).text_dim);
 

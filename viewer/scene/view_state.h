@@ -30,8 +30,11 @@ struct Selection {
   static constexpr uint32_t kAnyDepth = UINT32_MAX;
   What what = What::kEvent;
   uint32_t rank = 0;   ///< index into Run::ranks
-  uint32_t index = 0;  ///< row of the trace, or index of the gap; for an out-of-core run the depth
-  uint32_t track = 0;  ///< set for an out-of-core run, as the rest
+  uint32_t index = 0;  ///< row of the trace, or index of the gap
+
+  // Which event of an out-of-core run, where rows have no numbers; otherwise 0.
+  uint32_t track = 0;
+  uint32_t depth = 0;          ///< kAnyDepth: unknown
   int64_t start = 0, dur = 0;  ///< trace time
   friend bool operator==(Selection const&, Selection const&) = default;
 };
@@ -46,7 +49,7 @@ struct FindingFocus {
 struct Search {
   bool open = false;
   std::string text;      ///< as in query.h; what does not match it steps back in the timeline
-  bool pending = false;  ///< `hits` are not yet those of `text`
+  bool pending = false;  ///< `hits` are not yet all of `text`
   std::vector<Selection> hits;
   uint64_t total = 0;  ///< all that match, also those past the bound
   std::optional<uint32_t> current;

@@ -162,7 +162,7 @@ struct Hit {
   std::optional<uint32_t> item;  ///< index into Layout::items
 };
 std::optional<Hit> hit_test(Layout const& layout, float x, float y);
-/// The predicted event under a point; null: there is none.
+/// The predicted event under a point; null: the point hits no event.
 GhostItem const* ghost_at(Layout const& layout, float x, float y);
 
 }  // namespace stepscope::viewer

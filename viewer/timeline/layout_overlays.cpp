@@ -122,10 +122,7 @@ class OverlayPainter {
   void add_marks() {
     constexpr size_t kMostHits = 20'000;  // half a millisecond
     auto const& hits = state_.search.hits;
-    // A search through files gives its hits while it is pending; else these are the hits of another
-    // text.
     if (hits.empty() || parse_query(state_.search.text).is_empty()) return;
-    if (state_.search.pending && scene_.store->files() == nullptr) return;
 
     auto const begin_of = [&](Selection const& hit) {
       return static_cast<double>(scene_.when(hit).begin);

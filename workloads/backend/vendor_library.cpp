@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "trace/base/files/shared_library.h"
+
 namespace stepscope::workloads {
 namespace {
 
@@ -82,6 +84,11 @@ base::Expected<VendorLibrary> VendorLibrary::open(std::span<char const* const> s
 
   for (char const* const soname : sonames) {
     for (std::string const& path : library_candidates(soname)) {
+      // The loader would end the program.
+      if (auto const whole = base::check_shared_library(path, base::library_folders()); !whole) {
+        reasons += (reasons.empty() ? "" : "; ") + whole.error().message;
+        continue;
+      }
       if (void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
         return VendorLibrary(handle, path_of(handle, path));
       char const* const reason = ::dlerror();

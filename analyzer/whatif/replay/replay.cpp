@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyzer/metrics/core/saturate.h"
+#include "trace/base/huge_pages.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -157,6 +158,7 @@ int64_t first_begin(ReplayGraph const& graph, ReplayTimes const& times) {
 ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
                    std::span<int64_t const> lag, std::span<uint32_t const> sources) {
   ReplayTimes times;
+  base::reserve_long(times.over, graph.nodes.size());
   times.over.resize(graph.nodes.size());
   times.step_end.assign(graph.steps.size(), std::numeric_limits<int64_t>::min() / 2);
   times.step_last.assign(graph.steps.size(), 0);

@@ -76,10 +76,9 @@ CUptiResult next_record(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** re
   return CUPTI_SUCCESS;
 }
 
-void ActivityBuffers::set_callbacks(CUpti_BuffersCallbackRequestFunc request,
-                                    CUpti_BuffersCallbackCompleteFunc complete) {
-  request_ = request;
-  complete_ = complete;
+void ActivityBuffers::set_callbacks(Request request, Complete complete) {
+  request_ = std::move(request);
+  complete_ = std::move(complete);
 }
 
 /// CUPTI zeroes a buffer unless the tool says that it did (CUPTI_ACTIVITY_ATTR_ZEROED_OUT_

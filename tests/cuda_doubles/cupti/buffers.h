@@ -6,8 +6,10 @@
 
 #include <cupti.h>
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "tests/cuda_doubles/cupti/ledger.h"
@@ -37,8 +39,10 @@ class ActivityBuffers {
  public:
   explicit ActivityBuffers(Ledger& ledger) : ledger_(ledger) {}
 
-  void set_callbacks(CUpti_BuffersCallbackRequestFunc request,
-                     CUpti_BuffersCallbackCompleteFunc complete);
+  /// Classic ones, and those of a subscriber behind the same signature.
+  using Request = std::function<std::remove_pointer_t<CUpti_BuffersCallbackRequestFunc>>;
+  using Complete = std::function<std::remove_pointer_t<CUpti_BuffersCallbackCompleteFunc>>;
+  void set_callbacks(Request request, Complete complete);
   [[nodiscard]] bool has_callbacks() const { return request_ != nullptr; }
 
   /// In the calling thread's buffer; no buffer where the tool gives none: the record is dropped.
@@ -56,8 +60,8 @@ class ActivityBuffers {
   [[nodiscard]] bool drops_now();
 
   Ledger& ledger_;
-  CUpti_BuffersCallbackRequestFunc request_ = nullptr;
-  CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
+  Request request_;
+  Complete complete_;
   std::map<uint32_t, std::shared_ptr<ActivityBuffer>> current_;  ///< by system thread
   std::vector<std::shared_ptr<ActivityBuffer>> full_;            ///< with operations under way
   size_t dropped_ = 0;

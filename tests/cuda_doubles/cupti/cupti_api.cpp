@@ -4,9 +4,22 @@
 
 #include "tests/cuda_doubles/cupti/function_names.h"
 #include "tests/cuda_doubles/cupti/recorder.h"
+#include "tests/cuda_doubles/cupti/subscribers.h"
 
 // NOLINTBEGIN(readability-identifier-naming): names of CUPTI.
 using stepscope::cuda_doubles::recorder;
+using stepscope::cuda_doubles::subscribers;
+
+namespace {
+
+/// Classic functions are refused beside those of a subscriber ("V1/V2 API Mixing").
+CUptiResult refuse_or(auto&& call) {
+  if (subscribers().are_shared()) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  call();
+  return CUPTI_SUCCESS;
+}
+
+}  // namespace
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -40,25 +53,30 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t number, c
 
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
                            void* data) {
-  *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&recorder());
-  return recorder().subscribe(callback, data);
+  return subscribers().add({.callback = callback, .data = data}, subscriber);
 }
 
-CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle /*subscriber*/) {
-  return recorder().unsubscribe();
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
+  return subscribers().remove(subscriber);
 }
 
-CUptiResult cuptiEnableCallback(uint32_t is_on, CUpti_SubscriberHandle /*subscriber*/,
+CUptiResult cuptiEnableCallback(uint32_t is_on, CUpti_SubscriberHandle subscriber,
                                 CUpti_CallbackDomain domain, CUpti_CallbackId number) {
-  return recorder().enable_callback(is_on != 0, domain, number);
+  auto* const found = subscribers().find(subscriber);
+  return found == nullptr ? CUPTI_ERROR_INVALID_PARAMETER
+                          : found->enable_callback(is_on != 0, domain, number);
 }
 
-CUptiResult cuptiEnableDomain(uint32_t is_on, CUpti_SubscriberHandle /*subscriber*/,
+CUptiResult cuptiEnableDomain(uint32_t is_on, CUpti_SubscriberHandle subscriber,
                               CUpti_CallbackDomain domain) {
-  return recorder().enable_domain(is_on != 0, domain);
+  auto* const found = subscribers().find(subscriber);
+  return found == nullptr ? CUPTI_ERROR_INVALID_PARAMETER
+                          : found->enable_domain(is_on != 0, domain);
 }
 
-CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType /*type*/) { return CUPTI_SUCCESS; }
+CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType /*type*/) {
+  return refuse_or([] {});
+}
 
 CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute /*attribute*/, size_t* /*bytes*/,
                                       void* /*value*/) {
@@ -73,17 +91,17 @@ CUptiResult cuptiGetTimestamp(uint64_t* time) {
 }
 
 CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc timestamp) {
-  recorder().register_timestamp(timestamp);
-  return CUPTI_SUCCESS;
+  return refuse_or([&] { recorder().register_timestamp(timestamp); });
 }
 
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
                                            CUpti_BuffersCallbackCompleteFunc complete) {
-  recorder().register_callbacks(request, complete);
-  return CUPTI_SUCCESS;
+  return refuse_or([&] { recorder().register_callbacks(request, complete); });
 }
 
-CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) { return recorder().enable(kind); }
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
+  return refuse_or([&] { recorder().enable(kind); });
+}
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
   recorder().disable(kind);
@@ -116,12 +134,12 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext /*context*/, uint32_t /*
 }
 
 CUptiResult cuptiActivityFlushAll(uint32_t flags) {
-  recorder().flush((flags & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
+  subscribers().flush((flags & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiFinalize() {
-  recorder().finalize();
+  subscribers().finalize();
   return CUPTI_SUCCESS;
 }
 

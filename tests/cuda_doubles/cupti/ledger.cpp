@@ -53,7 +53,9 @@ void Ledger::count(CUpti_Activity const& record) {
 void Ledger::write() const {
   char const* const folder = std::getenv("DOUBLE_CUPTI_LEDGER");
   if (folder == nullptr || *folder == '\0') return;
-  std::string const path = std::string(folder) + "/" + std::to_string(::getpid()) + ".json";
+  bool const is_ours = subscriber_.empty() || subscriber_ == "Stepscope";
+  std::string const path = std::string(folder) + "/" + std::to_string(::getpid()) +
+                           (is_ours ? ".json" : "." + subscriber_ + ".other");
   std::string const part = path + ".part";
   std::FILE* const file = std::fopen(part.c_str(), "w");
   if (file == nullptr) return;

@@ -7,11 +7,14 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace stepscope::cuda_doubles {
 
 class Ledger {
  public:
+  /// `subscriber`: whose records they are. Only the classic one and Stepscope fill the JSON file.
+  explicit Ledger(std::string subscriber = {}) : subscriber_(std::move(subscriber)) {}
   /// A readable record; a call counts under its function's plain name.
   void count(CUpti_Activity const& record);
   /// Records behind a hole, which no reader reaches.
@@ -24,6 +27,7 @@ class Ledger {
   void write() const;
 
  private:
+  std::string subscriber_;
   std::map<std::string, uint64_t> counts_;
 };
 

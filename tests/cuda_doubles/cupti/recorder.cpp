@@ -152,30 +152,21 @@ uint64_t Recorder::time_of(int64_t monotonic_ns) const {
 
 // What the API asks for.
 
-/// One subscriber at a time ("cuptiSubscribe").
-CUptiResult Recorder::subscribe(CUpti_CallbackFunc callback, void* data) {
-  Engine* const driver = engine();
-  if (driver == nullptr) return CUPTI_ERROR_UNKNOWN;
+void Recorder::subscribe(CUpti_CallbackFunc callback, void* data) {
   std::lock_guard const lock(mutex_);
-  if (subscriber_.callback != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   subscriber_ = {callback, data};
-  driver->set_observer(this);
-  return CUPTI_SUCCESS;
 }
 
-CUptiResult Recorder::unsubscribe() {
+void Recorder::unsubscribe() {
   std::lock_guard const lock(mutex_);
-  if (subscriber_.callback == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   subscriber_ = {};
   callbacks_.clear();
   domains_.clear();
-  return CUPTI_SUCCESS;
 }
 
 CUptiResult Recorder::enable_callback(bool is_on, CUpti_CallbackDomain domain,
                                       CUpti_CallbackId function) {
   std::lock_guard const lock(mutex_);
-  if (subscriber_.callback == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (is_on)
     callbacks_.emplace(domain, function);
   else
@@ -185,7 +176,6 @@ CUptiResult Recorder::enable_callback(bool is_on, CUpti_CallbackDomain domain,
 
 CUptiResult Recorder::enable_domain(bool is_on, CUpti_CallbackDomain domain) {
   std::lock_guard const lock(mutex_);
-  if (subscriber_.callback == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (is_on)
     domains_.insert(domain);
   else
@@ -193,10 +183,20 @@ CUptiResult Recorder::enable_domain(bool is_on, CUpti_CallbackDomain domain) {
   return CUPTI_SUCCESS;
 }
 
-void Recorder::register_callbacks(CUpti_BuffersCallbackRequestFunc request,
-                                  CUpti_BuffersCallbackCompleteFunc complete) {
+void Recorder::register_callbacks(ActivityBuffers::Request request,
+                                  ActivityBuffers::Complete complete) {
   std::lock_guard const lock(mutex_);
-  buffers_.set_callbacks(request, complete);
+  buffers_.set_callbacks(std::move(request), std::move(complete));
+}
+
+void Recorder::set_attribute(int attribute, std::string value) {
+  std::lock_guard const lock(mutex_);
+  attributes_[attribute] = std::move(value);
+}
+
+std::string Recorder::attribute(int attribute) {
+  std::lock_guard const lock(mutex_);
+  return attributes_[attribute];
 }
 
 /// DOUBLE_CUPTI_ENABLE_MS: the real one takes milliseconds for some kinds. A kind as a whole takes
@@ -243,7 +243,6 @@ void Recorder::finalize() {
   functions_.clear();
   buffers_.set_callbacks(nullptr, nullptr);
   timestamp_ = nullptr;
-  if (Engine* const driver = engine()) driver->set_observer(nullptr);
 }
 
 // Callbacks.

@@ -1,4 +1,4 @@
-// CUPTI's double as it sees the engine's work: which records and callbacks it makes of it.
+// A subscriber of CUPTI's double: which records and callbacks it gets of the engine's work.
 #pragma once
 
 #include <cupti.h>
@@ -18,17 +18,22 @@ namespace stepscope::cuda_doubles {
 
 class Recorder final : public Observer {
  public:
+  explicit Recorder(Ledger ledger = Ledger(), bool is_driver_up = false)
+      : ledger_(std::move(ledger)), is_driver_up_(is_driver_up) {}
+
   // What the API asks for. Any thread.
-  CUptiResult subscribe(CUpti_CallbackFunc callback, void* data);
-  CUptiResult unsubscribe();
+  void subscribe(CUpti_CallbackFunc callback, void* data);
+  void unsubscribe();
   CUptiResult enable_callback(bool is_on, CUpti_CallbackDomain domain, CUpti_CallbackId function);
   CUptiResult enable_domain(bool is_on, CUpti_CallbackDomain domain);
-  void register_callbacks(CUpti_BuffersCallbackRequestFunc request,
-                          CUpti_BuffersCallbackCompleteFunc complete);
+  void register_callbacks(ActivityBuffers::Request request, ActivityBuffers::Complete complete);
   void register_timestamp(CUpti_TimestampCallbackFunc timestamp) { timestamp_ = timestamp; }
   CUptiResult enable(CUpti_ActivityKind kind);
   void disable(CUpti_ActivityKind kind);
   void enable_function(CUpti_CallbackDomain domain, CUpti_CallbackId function, bool is_on);
+  void set_attribute(int attribute, std::string value);
+  /// Its bytes; empty = not set.
+  [[nodiscard]] std::string attribute(int attribute);
   void flush(bool is_forced);
   size_t take_dropped();
   /// Everything is as before the first call ("cuptiFinalize").
@@ -76,13 +81,14 @@ class Recorder final : public Observer {
   std::set<int> domains_;
   std::set<int> kinds_;
   std::map<std::pair<int, uint32_t>, bool> functions_;  ///< chosen one by one
-  std::set<std::string> kernel_names_;                  ///< records point to them
+  std::map<int, std::string> attributes_;
+  std::set<std::string> kernel_names_;  ///< records point to them
   uint64_t kernels_done_ = 0;
   std::atomic<CUpti_TimestampCallbackFunc> timestamp_{nullptr};
   std::atomic<bool> is_driver_up_{false};
 };
 
-/// The one of this process; it is never destroyed, as streams' threads outlive main().
+/// The classic one of this process; it is never destroyed, as streams' threads outlive main().
 Recorder& recorder();
 
 }  // namespace stepscope::cuda_doubles

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/cuda_doubles/device/activity.h"
 #include "tests/cuda_doubles/driver/state.h"
 
 namespace stepscope::cuda_doubles {
@@ -44,6 +45,8 @@ cudaError_t DriverEngine::allocate(void** data, size_t bytes) {
     std::lock_guard const lock(mutex_);
     arrays_[address_of(first)] = {bytes, device};
   }
+  if (Activity* const all = activity())
+    all->devices[index_of(device)].used_bytes += static_cast<int64_t>(bytes);
   if (Observer* const tool = observer_)
     tool->memory_changed(
         {true, address_of(first), bytes, kDeviceMemory, device, current_correlation()});
@@ -67,6 +70,8 @@ cudaError_t DriverEngine::free(void* data) {
     arrays_.erase(address_of(data));
     used_bytes_[index_of(array.device)] -= array.bytes;
   }
+  if (Activity* const all = activity())
+    all->devices[index_of(array.device)].used_bytes -= static_cast<int64_t>(array.bytes);
   ::munmap(static_cast<char*>(data) - kPage, round_up(array.bytes) + 2 * kPage);
 
   if (Observer* const tool = observer_)

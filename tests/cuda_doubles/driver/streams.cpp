@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "tests/cuda_doubles/device/activity.h"
 #include "tests/cuda_doubles/driver/state.h"
 
 namespace stepscope::cuda_doubles {
@@ -17,7 +18,7 @@ constexpr uint8_t kEventSynchronize = 1, kStreamWait = 2, kStreamSynchronize = 3
 constexpr uint32_t kNoStream = UINT32_MAX;    // CUPTI_SYNCHRONIZATION_INVALID_VALUE
 constexpr uint32_t kDefaultStreamNumber = 7;  // that of the null stream in CUPTI's records
 
-constexpr char const* kHost = "host";        // that waits, not a stream
+constexpr char const* kHost = "host";  // that waits, not a stream
 
 thread_local int captures_of_thread = 0;
 
@@ -216,6 +217,22 @@ uint32_t DriverEngine::number_of(Stream* stream, uint32_t* context) {
 
 // Operations.
 
+namespace {
+
+void keep_activity(Operation const& operation, int64_t duration_ns) {
+  constexpr uint8_t kFromHost = 1, kToHost = 2;  // CUpti_ActivityMemcpyKind
+  Activity* const all = activity();
+  if (all == nullptr) return;
+
+  DeviceActivity& device = all->devices[static_cast<size_t>(operation.device)];
+  auto const bytes = static_cast<int64_t>(operation.bytes);
+  if (operation.kind == OperationKind::kKernel) device.busy_ns += duration_ns;
+  if (operation.copy_kind == kFromHost) device.received_bytes += bytes;
+  if (operation.copy_kind == kToHost) device.sent_bytes += bytes;
+}
+
+}  // namespace
+
 /// Whether this is the kernel that DOUBLE_CUDA_FAIL_AT_KERNEL names.
 bool DriverEngine::fails_now(Operation const& operation) {
   return failing_kernel_ > 0 && operation.kind == OperationKind::kKernel &&
@@ -239,7 +256,9 @@ void DriverEngine::run(Stream& stream, Operation operation) {
     if (sticky_error_ != cudaSuccess) return;
     int64_t const start_ns = now_ns();
     if (operation.work) operation.work();
-    if (tool != nullptr) tool->operation_done(token, operation, start_ns, now_ns());
+    int64_t const end_ns = now_ns();
+    keep_activity(operation, end_ns - start_ns);
+    if (tool != nullptr) tool->operation_done(token, operation, start_ns, end_ns);
   });
 }
 

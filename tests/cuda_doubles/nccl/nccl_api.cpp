@@ -1,20 +1,24 @@
-// The functions of libnccl.so.2 that the backend calls, for communicators of one process. Kernels
-// wait for each other on their streams. The profiler plugin gets its events in NCCL's order
+// The functions of libnccl.so.2 that the backend calls. Kernels wait for each other on their
+// streams: members of one process read each other's arrays, those of several go by shared memory
+// (shared_group.h). The profiler plugin gets its events in NCCL's order
 // (src/plugin/profiler.cc of NCCL 2.28 to 2.30). DOUBLE_NCCL_PLUGIN=5 or 6 is the newest version of
 // the plugin's interface that it knows.
 #include <nccl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/cuda_doubles/device/engine.h"
 #include "tests/cuda_doubles/device/knobs.h"
+#include "tests/cuda_doubles/nccl/shared_group.h"
 #include "tracer/nccl/abi.h"
 
 namespace stepscope::cuda_doubles {
@@ -82,7 +86,7 @@ class ProfilerPlugin {
     return context;
   }
   void leave(void* context) const {
-    if (table_ != nullptr) table_->finalize(context);
+    if (table_ != nullptr && context != nullptr) table_->finalize(context);
   }
   /// `fill(event)`: what is of the type. Null where the plugin wants no such event.
   template <class Fill>
@@ -117,7 +121,10 @@ ProfilerPlugin& plugin() {
 
 // NVIDIA's header declares this type.
 struct ncclComm {
-  std::shared_ptr<stepscope::cuda_doubles::Group> group;
+  std::shared_ptr<stepscope::cuda_doubles::Group> group;         ///< of one process
+  std::shared_ptr<stepscope::cuda_doubles::SharedGroup> shared;  ///< of several, in place of it
+  std::atomic<ncclResult_t> state{ncclSuccess};                  ///< of the connecting
+  std::thread connecting;
   size_t rank = 0;
   int device = 0;
   uint64_t collectives = 0;
@@ -128,8 +135,12 @@ struct ncclComm {
 namespace stepscope::cuda_doubles {
 namespace {
 
-/// What a member computes once all have shown their arrays.
-using Work = std::function<void(Rendezvous& all, size_t rank, size_t members)>;
+struct Work {
+  /// What a member computes once all have shown their arrays.
+  std::function<void(Rendezvous& all, size_t rank, size_t members)> in_process;
+  /// The whole of it where members are in several processes.
+  std::function<void(SharedGroup& group)> between;
+};
 
 struct Call {
   char const* name;
@@ -150,7 +161,7 @@ void meet(Rendezvous& all, Call const& call, size_t rank, size_t members, Work c
   if (all.is_aborted) return;
 
   lock.unlock();
-  work(all, rank, members);
+  work.in_process(all, rank, members);
   lock.lock();
 
   if (++all.left == members) all.changed.notify_all();
@@ -158,16 +169,23 @@ void meet(Rendezvous& all, Call const& call, size_t rank, size_t members, Work c
 }
 
 cudaError_t launch(ncclComm& communicator, Call const& call, Work work) {
-  auto const collective = communicator.group->find(communicator.collectives);
-  size_t const rank = communicator.rank, members = communicator.group->size;
-
   Operation operation;
   operation.kind = OperationKind::kKernel;
   operation.name = std::string("ncclDevKernel_") + call.name +
                    "_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
   operation.grid = dim3(2);
   operation.block = dim3(512);
-  operation.work = [=, work = std::move(work)] { meet(*collective, call, rank, members, work); };
+
+  if (communicator.shared != nullptr) {
+    operation.work = [group = communicator.shared, work = std::move(work)] {
+      work.between(*group);
+    };
+  } else {
+    auto const collective = communicator.group->find(communicator.collectives);
+    size_t const rank = communicator.rank, members = communicator.group->size;
+    operation.work = [=, work = std::move(work)] { meet(*collective, call, rank, members, work); };
+  }
+
   return launch_by_driver(call.stream, std::move(operation));
 }
 
@@ -219,6 +237,21 @@ bool is_mean_of_floats(ncclDataType_t type, ncclRedOp_t operation) {
   return type == ncclFloat && operation == ncclAvg;
 }
 
+/// Runs on a thread of its own where the communicator does not block. The plugin joins when the
+/// ranks know each other, as in NCCL's initTransportsRank().
+void connect(ncclComm& communicator, size_t ranks) {
+  if (!communicator.shared->connect()) return;  // aborted
+  communicator.plugin_context = plugin().join(ranks, communicator.rank);
+  communicator.state = ncclSuccess;
+}
+
+/// Ends the connecting, too.
+void end_connecting(ncclComm& communicator) {
+  if (communicator.shared != nullptr && communicator.state == ncclInProgress)
+    communicator.shared->abort();
+  if (communicator.connecting.joinable()) communicator.connecting.join();
+}
+
 }  // namespace
 }  // namespace stepscope::cuda_doubles
 
@@ -233,14 +266,42 @@ ncclResult_t ncclGetVersion(int* version) {
   return ncclSuccess;
 }
 char const* ncclGetErrorString(ncclResult_t result) {
-  return result == ncclSuccess ? "no error" : "unhandled error of the double";
+  switch (result) {
+    case ncclSuccess:
+      return "no error";
+    case ncclInProgress:
+      return "NCCL operation in progress";
+    case ncclRemoteError:
+      return "remote process exited or there was a network error";
+    default:
+      return "unhandled error of the double";
+  }
 }
 
-/// Several processes are not connected by this double yet.
-ncclResult_t ncclGetUniqueId(ncclUniqueId* /*id*/) { return ncclInternalError; }
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* /*made*/, int /*ranks*/, ncclUniqueId /*id*/,
-                                    int /*rank*/, ncclConfig_t* /*config*/) {
-  return ncclInternalError;
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) { return SharedGroup::make_id(id); }
+
+/// With blocking = 0 it returns ncclInProgress, and ncclCommGetAsyncError() tells when all ranks
+/// are connected ("Fault Tolerance").
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  if (ranks < 1 || rank < 0 || rank >= ranks) return ncclInvalidArgument;
+  auto const members = static_cast<size_t>(ranks);
+  auto shared = SharedGroup::join(id, members, static_cast<size_t>(rank));
+  if (shared == nullptr) return ncclSystemError;
+
+  auto* const communicator = *made = new ncclComm;
+  communicator->shared = std::move(shared);
+  communicator->rank = static_cast<size_t>(rank);
+  communicator->device = engine()->current_device();
+  communicator->state = ncclInProgress;
+
+  if (config == nullptr || config->blocking != 0) {
+    connect(*communicator, members);
+    return communicator->state;
+  }
+  communicator->connecting =
+      std::thread([communicator, members] { connect(*communicator, members); });
+  return ncclInProgress;
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t* made, int count, int const* devices) {
@@ -257,12 +318,16 @@ ncclResult_t ncclCommInitAll(ncclComm_t* made, int count, int const* devices) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommGetAsyncError(ncclComm_t /*communicator*/, ncclResult_t* state) {
-  *state = ncclSuccess;
+/// A rank whose process ended is a remote error ("Types", ncclRemoteError).
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state) {
+  *state = communicator->state;
+  if (communicator->shared != nullptr && communicator->shared->has_lost_member())
+    *state = ncclRemoteError;
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  end_connecting(*communicator);
   plugin().leave(communicator->plugin_context);
   delete communicator;
   return ncclSuccess;
@@ -271,7 +336,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 /// Kernels that wait for a member end ("Fault Tolerance", ncclCommAbort).
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   communicator->is_aborted = true;
-  communicator->group->abort();
+  end_connecting(*communicator);
+  if (communicator->group != nullptr) communicator->group->abort();
+  if (communicator->shared != nullptr) communicator->shared->abort();
   return ncclSuccess;
 }
 
@@ -279,7 +346,7 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
 ncclResult_t ncclAllReduce(void const* send, void* receive, size_t count, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {
   if (!is_mean_of_floats(type, operation)) return ncclInvalidArgument;
-  auto const work = [count](Rendezvous& all, size_t rank, size_t members) {
+  auto const in_process = [count](Rendezvous& all, size_t rank, size_t members) {
     size_t const segment = (count + members - 1) / members;
     size_t const end = std::min(count, (rank + 1) * segment);
     for (size_t i = std::min(count, rank * segment); i < end; ++i) {
@@ -287,53 +354,56 @@ ncclResult_t ncclAllReduce(void const* send, void* receive, size_t count, ncclDa
       for (float* const to : all.receive) to[i] = value;
     }
   };
+  auto const* const from = static_cast<float const*>(send);
+  auto* const to = static_cast<float*>(receive);
+  auto const between = [=](SharedGroup& group) { group.all_reduce(from, to, count); };
 
-  return run(communicator,
-             {"AllReduce", count, 0, static_cast<float const*>(send), static_cast<float*>(receive),
-              stream},
-             work);
+  return run(communicator, {"AllReduce", count, 0, from, to, stream}, {in_process, between});
 }
 
 ncclResult_t ncclReduceScatter(void const* send, void* receive, size_t count, ncclDataType_t type,
                                ncclRedOp_t operation, ncclComm_t communicator,
                                cudaStream_t stream) {
   if (!is_mean_of_floats(type, operation)) return ncclInvalidArgument;
-  auto const work = [count](Rendezvous& all, size_t rank, size_t /*members*/) {
+  auto const in_process = [count](Rendezvous& all, size_t rank, size_t /*members*/) {
     for (size_t i = 0; i < count; ++i) all.receive[rank][i] = mean(all, rank * count + i);
   };
+  auto const* const from = static_cast<float const*>(send);
+  auto* const to = static_cast<float*>(receive);
+  auto const between = [=](SharedGroup& group) { group.reduce_scatter(from, to, count); };
 
-  return run(communicator,
-             {"ReduceScatter", count, 0, static_cast<float const*>(send),
-              static_cast<float*>(receive), stream},
-             work);
+  return run(communicator, {"ReduceScatter", count, 0, from, to, stream}, {in_process, between});
 }
 
 /// In place where a member's part of what it receives is what it sends.
 ncclResult_t ncclAllGather(void const* send, void* receive, size_t count, ncclDataType_t /*type*/,
                            ncclComm_t communicator, cudaStream_t stream) {
-  auto const work = [count](Rendezvous& all, size_t rank, size_t members) {
+  auto const in_process = [count](Rendezvous& all, size_t rank, size_t members) {
     for (size_t member = 0; member < members; ++member) {
       float* const to = all.receive[rank] + member * count;
       if (to != all.send[member]) std::memcpy(to, all.send[member], count * sizeof(float));
     }
   };
+  auto const* const from = static_cast<float const*>(send);
+  auto* const to = static_cast<float*>(receive);
+  auto const between = [=](SharedGroup& group) { group.all_gather(from, to, count); };
 
-  return run(communicator,
-             {"AllGather", count, 0, static_cast<float const*>(send), static_cast<float*>(receive),
-              stream},
-             work);
+  return run(communicator, {"AllGather", count, 0, from, to, stream}, {in_process, between});
 }
 
 ncclResult_t ncclBroadcast(void const* send, void* receive, size_t count, ncclDataType_t /*type*/,
                            int root, ncclComm_t communicator, cudaStream_t stream) {
-  auto const work = [count, root](Rendezvous& all, size_t rank, size_t /*members*/) {
+  auto const in_process = [count, root](Rendezvous& all, size_t rank, size_t /*members*/) {
     float const* const from = all.send[static_cast<size_t>(root)];
     if (all.receive[rank] != from) std::memcpy(all.receive[rank], from, count * sizeof(float));
   };
-  return run(communicator,
-             {"Broadcast", count, root, static_cast<float const*>(send),
-              static_cast<float*>(receive), stream},
-             work);
+  auto const* const from = static_cast<float const*>(send);
+  auto* const to = static_cast<float*>(receive);
+  auto const between = [=](SharedGroup& group) {
+    group.broadcast(from, to, count, static_cast<size_t>(root));
+  };
+
+  return run(communicator, {"Broadcast", count, root, from, to, stream}, {in_process, between});
 }
 
 }  // extern "C"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Records one training over each version of CUPTI with each of its faults, and compares the trace with what CUPTI handed over.
 
-Every record must be a row or a counted loss. stepscope doctor must judge the trace so and name the cause. The program must
-print, compute and exit as it does unrecorded. Prints a table; exit status 1 where a pair fails.
+For each pair, every record is a row or a counted loss. stepscope doctor judges the trace so and names the cause. The program
+prints, computes and exits as it does unrecorded. Prints a table; exit status 1 where a pair fails.
 
 usage: versions_and_faults.py --tree build/release/cuda_doubles --work FOLDER [--quick] [NAME…]     all pairs, or the diagonal
 """
@@ -31,8 +31,8 @@ FEW_BUFFERS = ("--cuda-buffer-mb", "1", "--cuda-buffer-kb", "512")
 class Fault:
     name: str
     knobs: dict
-    options: tuple = ()   # options of stepscope record
-    loses: str = ""       # words of doctor and of the recording's end; "" = nothing is lost
+    options: tuple = ()   # for stepscope record
+    loses: str = ""       # what doctor and the program's last words have to name; "" = no event is lost
 
 
 FAULTS = (
@@ -109,7 +109,7 @@ def compare_rows(trace, handed):
 
     unreadable = handed["unreadable"]
     if unreadable > 0:
-        # The tracer estimates these by the size of the records before.
+        # These cannot be counted: an estimate by the size of the records before.
         if not unreadable / 2 < trace.lost < unreadable * 2:
             faults.append(f"{trace.lost} counted as lost of {unreadable} unreadable records")
     elif trace.lost != handed["dropped"] + handed["in small buffers"]:

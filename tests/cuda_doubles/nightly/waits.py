@@ -30,7 +30,7 @@ class Workload:
     name: str
     arguments: str
     saves: bool = True  # a checkpoint; else it prints results that it has checked
-    unseen: tuple = ()  # removed waits that no result can show: the workload gives the reason
+    unseen: tuple = ()  # removed waits that no result can show, each with its reason at the workload
 
 
 WORKLOADS = (
@@ -50,7 +50,7 @@ QUICK = ("mnist",)
 
 
 class Result:
-    """The results of one run, or its error."""
+    """What a run computed, or that it computed nothing."""
 
     def __init__(self, doubles, workload, name, knobs):
         folder = doubles.folder(f"{workload.name} {name}")

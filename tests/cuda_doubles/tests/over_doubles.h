@@ -74,14 +74,22 @@ class OverDoubles : public e2e::Program {
   /// system makes no namespace for it.
   [[nodiscard]] e2e::Outcome over_doubles(std::string const& arguments,
                                           std::string const& knobs = "") const {
-    auto const quoted = [](std::string const& path) {
-      return "'" + std::filesystem::absolute(path).string() + "'";
-    };
+    return shell(command_over_doubles(program_over_doubles() + " " + arguments, knobs));
+  }
+  /// What a shell runs for `command` with the doubles.
+  [[nodiscard]] std::string command_over_doubles(std::string const& command,
+                                                 std::string const& knobs) const {
     // A core is enough for one training, and OpenMP's threads would wait by turning.
-    return shell("env OMP_NUM_THREADS=1 DOUBLE_CUPTI_LEDGER='" + path("handed") + "' " + knobs +
-                 " bash " + quoted(support::source_path("tests/cuda_doubles/with_doubles.sh")) +
-                 " " + quoted(support::build_path("cuda_doubles/vendor")) + " " +
-                 quoted(support::build_path("cuda_doubles/bin/stepscope")) + " " + arguments);
+    return "env OMP_NUM_THREADS=1 DOUBLE_CUPTI_LEDGER='" + path("handed") + "' " + knobs +
+           " bash " + quoted(support::source_path("tests/cuda_doubles/with_doubles.sh")) + " " +
+           quoted(support::build_path("cuda_doubles/vendor")) + " " + command;
+  }
+  /// Stepscope with the parts that go over the doubles.
+  [[nodiscard]] static std::string program_over_doubles() {
+    return quoted(support::build_path("cuda_doubles/bin/stepscope"));
+  }
+  [[nodiscard]] static std::string quoted(std::string const& file) {
+    return "'" + std::filesystem::absolute(file).string() + "'";
   }
 
   [[nodiscard]] Handed handed() const { return Handed(folder_ / "handed"); }

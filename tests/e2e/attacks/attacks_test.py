@@ -26,8 +26,8 @@ import runner
 LANGUAGES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "languages")
 LIMIT_S = 30  # Few take 5 s alone.
 SLOWEST = 5  # Or so many times as long as alone: machines may be slow or busy.
-# How often a case is tried until it ends. NVTX, in the program, waits for ever for a signal handler that annotates while the same
-# thread initializes NVTX: 11 of 1,500 runs of the program alone, 1 of 600 recorded ones (before the tracer loads, nothing can help).
+# How often a case is tried until it ends. A handler that annotates while its own thread initializes NVTX waits there for ever:
+# 11 of 1,500 runs of the program alone, 1 of 600 recorded ones. Before the tracer loads it can prevent nothing.
 TRIES = {"sig_first": 3}
 # Ranges and marks that a program makes in a known number: so many are recorded, or counted as lost.
 EVENTS = {"plain": 1000, "onemark": 1, "quick_exit": 10, "exit_handlers": 20, "exit_thread": 10, "pthread_exit_main": 100010,

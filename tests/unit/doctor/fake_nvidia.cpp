@@ -93,7 +93,7 @@ int ncclGetVersion(int* version) {
   *version = number("FAKE_NCCL", 22'703);
   return 0;
 }
-size_t cudnnGetVersion() { return 91'200; }
+size_t cudnnGetVersion() { return static_cast<size_t>(number("FAKE_CUDNN", 91'200)); }
 
 // CUPTI: what the search for it looks at.
 int cuptiGetVersion(uint32_t* version) {
@@ -117,6 +117,15 @@ void cuptiActivityGetNextRecord() {}
 void cuptiActivityGetNumDroppedRecords() {}
 void cuptiActivityFlushAll() {}
 void cuptiFinalize() {}
+// What CUDA 13.3 added for several subscribers.
+void cuptiSubscribe_v2() {}
+void cuptiActivityRegisterCallbacks_v2() {}
+void cuptiActivityEnable_v2() {}
+void cuptiActivityDisable_v2() {}
+void cuptiActivitySetAttribute_v2() {}
+void cuptiActivityGetAttribute_v2() {}
+void cuptiGetTimestamp_v2() {}
+void cuptiActivityGetNextRecord_v2() {}
 
 }  // extern "C"
 // NOLINTEND(readability-identifier-naming)

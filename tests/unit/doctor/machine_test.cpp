@@ -152,6 +152,22 @@ TEST_F(MadeMachine, OldNcclKnowsNoPlugins) {
   EXPECT_THAT(check_nccl(places_), ElementsAre(is(Verdict::kGood, "2.27.3")));
 }
 
+TEST_F(MadeMachine, FaultsOfNcclAndCudnnAreNamedByVersion) {
+  install("libnccl.so.2");
+  set("FAKE_NCCL", "23003");
+  EXPECT_THAT(check_nccl(places_), ElementsAre(is(Verdict::kWarning, "nccl#2112")));
+  set("FAKE_NCCL", "22809");
+  EXPECT_THAT(check_nccl(places_), ElementsAre(is(Verdict::kWarning, "nccl#1992")));
+  set("FAKE_NCCL", "22907");
+  EXPECT_THAT(check_nccl(places_), ElementsAre(is(Verdict::kGood, "2.29.7")));
+
+  install("libcudnn.so.9");
+  set("FAKE_CUDNN", "91801");
+  EXPECT_THAT(check_cudnn(places_), ElementsAre(is(Verdict::kWarning, "keep their memory")));
+  set("FAKE_CUDNN", "91900");
+  EXPECT_THAT(check_cudnn(places_), ElementsAre(is(Verdict::kGood, "9.19.0")));
+}
+
 TEST_F(MadeMachine, LibrariesOfPythonAreListedBesideTheLoaders) {
   install("libcudnn.so.9");
   places_.environment["VIRTUAL_ENV"] = "/env";
@@ -186,6 +202,25 @@ TEST_F(MadeMachine, CuptiIsTheOneThatTheTracerWouldLoadAndItsFaultsAreNamed) {
   ASSERT_THAT(checks,
               ElementsAre(is(Verdict::kWarning, "programs that use NVTX before CUDA may crash")));
   EXPECT_THAT(checks.front().fix, HasSubstr("mended in 13.4 Update 1"));
+}
+
+TEST_F(MadeMachine, WhetherSeveralToolsMayRecordDependsOnCuptiAndDriver) {
+  add_gpus();
+  install("libcupti.so.13");
+  set("STEPSCOPE_CUPTI", places_.libraries + "/libcupti.so.13");
+  auto const found = [&](char const* cupti, char const* driver) {
+    set("FAKE_CUPTI", cupti);
+    set("FAKE_DRIVER_CUDA", driver);
+    auto const checks = answer({"CUPTI", check_cupti}, places_, std::chrono::seconds(60));
+    return checks.empty() ? std::string() : checks.front().found;
+  };
+
+  std::string const both = found("130401", "13040");
+  if (both.find("this build of Stepscope") != std::string::npos) GTEST_SKIP() << both;
+  EXPECT_THAT(both, HasSubstr("may record at the same time"));
+  EXPECT_THAT(both, HasSubstr("Tested without a GPU only"));
+  EXPECT_THAT(found("130401", "13020"), HasSubstr("a driver of CUDA 13.3 (610) or newer"));
+  EXPECT_THAT(found("130201", "13040"), HasSubstr("several from CUDA 13.3"));
 }
 
 TEST_F(MadeMachine, CuptiOfAPythonPackageIsFoundBesideItsRuntime) {
@@ -235,6 +270,17 @@ TEST_F(MadeMachine, OtherToolsInTheEnvironmentAreNamed) {
   EXPECT_THAT(check_other_tools(places_),
               ElementsAre(is(Verdict::kWarning, "libToolsInjection64"),
                           is(Verdict::kWarning, "CUDA_LAUNCH_BLOCKING=1")));
+}
+
+TEST_F(MadeMachine, APluginOfNcclIsNoFaultAndNoneIs) {
+  places_.environment["NCCL_PROFILER_PLUGIN"] = "inspector";
+  EXPECT_THAT(check_other_tools(places_),
+              ElementsAre(is(Verdict::kGood, "passes NCCL's calls on to that plugin")));
+  places_.environment["NCCL_PROFILER_PLUGIN"] = "none";
+  EXPECT_THAT(check_other_tools(places_),
+              ElementsAre(is(Verdict::kWarning, "nothing is recorded of NCCL")));
+  places_.environment["NCCL_PROFILER_PLUGIN"] = "/usr/lib/libstepscope-tracer.so";
+  EXPECT_THAT(check_other_tools(places_), IsEmpty());
 }
 
 TEST_F(MadeMachine, ASlowClockIsAWarning) {

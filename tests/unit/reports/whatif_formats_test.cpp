@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 
 #include "reports/json/whatif_json.h"
 #include "reports/markdown/whatif.h"
+#include "reports/text/whatif.h"
 #include "tests/support/paths.h"
 #include "tests/unit/reports/whatif_results.h"
 
@@ -149,6 +151,37 @@ TEST(WhatIfMarkdown, OfARefusedReplayHasNoTableOfFixes) {
   std::string const text = markdown_of(made_refused_whatif());
   EXPECT_THAT(text, AllOf(HasSubstr("**No prediction"), HasSubstr("graph\\_launch"),
                           Not(HasSubstr("### "))));
+}
+
+TEST(WhatIfFormats, NameTheFirstFindingWhereNoReplayShowsItsFix) {
+  WhatIfSample sample = made_whatif();
+  std::string const headline = document_of(sample)["headline"];
+  std::swap(sample.analysis.findings[0], sample.analysis.findings[2]);
+  sample.stats.fixes[1].finding = 2;
+  sample.stats.fixes[2].finding = 0;
+  EXPECT_EQ(document_of(sample)["headline"],
+            headline +
+                " The first finding is memory-leak, and no replay shows its fix: a leak "
+                "costs no time.");
+}
+
+TEST(WhatIfFormats, SayWhatTheRecordingLacks) {
+  std::string const gap = "rank 1 is not in the recording: waits for it stay as recorded";
+  WhatIfSample sample = made_whatif();
+  sample.stats.baseline.cautions = {gap};
+  sample.stats.answers[0].cautions = {gap};
+
+  json const document = document_of(sample);
+  EXPECT_EQ(document["baseline"]["cautions"][0], "Caution: " + gap + ".");
+  EXPECT_EQ(document["answers"][0]["cautions"], json::array({gap}));
+  EXPECT_EQ(document_of(made_whatif())["baseline"]["cautions"].size(), 1U);
+
+  std::string const markdown = markdown_of(sample);
+  EXPECT_THAT(markdown, AllOf(HasSubstr("\n- Caution\\: rank 1 is not in the recording"),
+                              HasSubstr("  - caution: rank 1 is not in the recording")));
+  std::string const text = whatif_text(sample.run, sample.analysis, sample.stats, {false, 200});
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("\nCaution: " + gap + ".\n"), HasSubstr("\n  caution: " + gap + "\n")));
 }
 
 /// The bars of a line that end a cell.

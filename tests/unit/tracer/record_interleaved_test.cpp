@@ -95,7 +95,7 @@ TEST_F(InTurnTest, ProgramsTrainOneAfterTheOther) {
   EXPECT_THAT(message(), Not(HasSubstr("early")));
   EXPECT_EQ(recorded_steps(), 48U);
   EXPECT_THAT(turns_facts(0), ElementsAre("5 of 4 steps"))
-      << "the other program has no steps beside the last ones";
+      << "the last steps ran beside no step of the other program";
   EXPECT_THAT(turns_facts(1), ElementsAre("6 of 4 steps"));
 }
 

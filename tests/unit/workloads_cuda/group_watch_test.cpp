@@ -31,7 +31,11 @@ struct Reported {
       done = true;
     };
 
-    return {.devices = 2, .timeout = timeout, .look = counted_look, .on_fault = keep_fault};
+    return {.devices = 2,
+            .timeout = timeout,
+            .look = counted_look,
+            .look_at_nccl = {},
+            .on_fault = keep_fault};
   }
 };
 
@@ -75,6 +79,33 @@ TEST(GroupWatch, TellsOfWhatElseIsWrongOnceOnly) {
   }
 
   EXPECT_THAT(reported.faults, ::testing::ElementsAre("rank 1 is gone"));
+}
+
+/// NCCL's connections break before the other processes know whose end it was.
+TEST(GroupWatch, NamesTheProcessRatherThanNcclsBrokenConnection) {
+  auto const nccl_is_broken = []() -> std::optional<std::string> { return "NCCL: remote error"; };
+  Reported named;
+  auto settings = named.settings(std::chrono::hours(1), [&]() -> std::optional<std::string> {
+    if (named.looks < 3) return std::nullopt;
+    return "rank 1 is gone";
+  });
+  settings.look_at_nccl = nccl_is_broken;
+  settings.time_to_name = std::chrono::hours(1);
+  {
+    GroupWatch const watch(settings);
+    while (!named.done) std::this_thread::yield();
+  }
+  EXPECT_THAT(named.faults, ::testing::ElementsAre("rank 1 is gone"));
+
+  Reported unnamed;
+  settings = unnamed.settings(std::chrono::hours(1));
+  settings.look_at_nccl = nccl_is_broken;
+  settings.time_to_name = std::chrono::milliseconds(1);
+  {
+    GroupWatch const watch(settings);
+    while (!unnamed.done) std::this_thread::yield();
+  }
+  EXPECT_THAT(unnamed.faults, ::testing::ElementsAre("NCCL: remote error"));
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ void RecordDecoder::decode(std::span<uint8_t> buffer, RecordClock const& clock, 
   CUpti_Activity const* last = nullptr;
   size_t read = 0;
   CUptiResult result = CUPTI_SUCCESS;
-  while ((result = api_.get_next_record(buffer.data(), buffer.size(), &record)) == CUPTI_SUCCESS) {
+  while ((result = next_record(api_, reader_, buffer, &record)) == CUPTI_SUCCESS) {
     decode_record(*record, clock, store);
     last = record;
     ++read;

@@ -14,6 +14,7 @@
 #include "tracer/core/device_registry.h"
 #include "tracer/core/trace_store.h"
 #include "tracer/cupti/cupti_api.h"
+#include "tracer/cupti/cupti_backend.h"
 #include "tracer/cupti/decode/capture_cutoff.h"
 #include "tracer/cupti/decode/device_ops.h"
 #include "tracer/cupti/decode/host_calls.h"
@@ -29,9 +30,11 @@ class RecordDecoder {
  public:
   /// `counts_launches`: outstanding_launches() is asked for (a window is recorded). `devices`:
   /// learns of devices and contexts where there is one. It and the api outlive the decoder.
+  /// `reader`: the subscriber whose records they are, where CUPTI has several.
   RecordDecoder(CuptiApi const& api, bool counts_launches, Workarounds const& workarounds = {},
-                DeviceRegistry* devices = nullptr)
+                DeviceRegistry* devices = nullptr, CUpti_SubscriberHandle reader = nullptr)
       : api_(api),
+        reader_(reader),
         counts_launches_(counts_launches),
         devices_(devices),
         calls_(api, workarounds, streams_, capture_cutoff_) {}
@@ -85,6 +88,7 @@ class RecordDecoder {
   void decide_waiting_ops(RecordClock const& clock, TraceStore& store, bool is_last_round);
 
   CuptiApi const& api_;
+  CUpti_SubscriberHandle const reader_;
   bool const counts_launches_;
   DeviceRegistry* const devices_;
   StreamTracks streams_;

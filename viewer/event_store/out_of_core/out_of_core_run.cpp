@@ -223,7 +223,7 @@ std::optional<Scene::EventAt> OutOfCoreRun::find(Selection const& selection) con
     for (auto row = static_cast<uint32_t>(first - columns.start.begin());
          row < rows.last && columns.start[row] == selection.start; ++row) {
       bool const as_deep =
-          selection.index == Selection::kAnyDepth || selection.index == columns.depth[row];
+          selection.depth == Selection::kAnyDepth || selection.depth == columns.depth[row];
       if (!as_deep || columns.dur[row] != selection.dur) continue;
       found = Scene::EventAt{&tile.trace, row};
       return;

@@ -31,20 +31,21 @@ uint64_t OutOfCoreStore::event_count(Scene const& /*scene*/, uint32_t rank, uint
 Selection OutOfCoreStore::selection_of(Scene const& /*scene*/, uint32_t rank,
                                        model::Trace const& trace, uint32_t row) const {
   auto const& columns = trace.columns();
-  return {Selection::What::kEvent, rank,
-          columns.depth[row],      columns.track[row].value,
-          columns.start[row],      columns.dur[row]};
+  return {.rank = rank,
+          .track = columns.track[row].value,
+          .depth = columns.depth[row],
+          .start = columns.start[row],
+          .dur = columns.dur[row]};
 }
 
 Selection OutOfCoreStore::selection_of(
     Scene const& scene, analyzer::CollectiveStats::Participant const& participant) const {
   auto const rank = static_cast<uint32_t>(participant.ref.rank_index);
-  return {Selection::What::kEvent,
-          rank,
-          Selection::kAnyDepth,
-          participant.track.value,
-          add(participant.when.begin, add(~scene.run.ranks[rank].offset_ns, 1)),
-          participant.when.length()};
+  return {.rank = rank,
+          .track = participant.track.value,
+          .depth = Selection::kAnyDepth,
+          .start = add(participant.when.begin, add(~scene.run.ranks[rank].offset_ns, 1)),
+          .dur = participant.when.length()};
 }
 
 std::optional<Scene::EventAt> OutOfCoreStore::find(Scene const& /*scene*/,
@@ -55,12 +56,16 @@ std::optional<Scene::EventAt> OutOfCoreStore::find(Scene const& /*scene*/,
 std::optional<EventPlace> OutOfCoreStore::place_of(Scene const& /*scene*/,
                                                    Selection const& event) const {
   if (event.what != Selection::What::kEvent) return std::nullopt;
-  return EventPlace{std::nullopt, event.track, event.index, event.start, event.dur};
+  return EventPlace{std::nullopt, event.track, event.depth, event.start, event.dur};
 }
 
 std::optional<Selection> OutOfCoreStore::selection_at(Scene const& /*scene*/, uint32_t rank,
                                                       EventPlace const& place) const {
-  return Selection{Selection::What::kEvent, rank, place.depth, place.track, place.start, place.dur};
+  return Selection{.rank = rank,
+                   .track = place.track,
+                   .depth = place.depth,
+                   .start = place.start,
+                   .dur = place.dur};
 }
 
 GapNames OutOfCoreStore::gap_names(Scene const& scene, analyzer::IdleGap const& gap) const {

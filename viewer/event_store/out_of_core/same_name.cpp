@@ -80,8 +80,11 @@ class SameNameSearch {
     }
 
     if (stop_.stop_requested() || !best_) return {};
-    return {Selection{Selection::What::kEvent, key_.from.rank, Selection::kAnyDepth,
-                      key_.from.track, best_->start, best_->dur}};
+    return {Selection{.rank = key_.from.rank,
+                      .track = key_.from.track,
+                      .depth = Selection::kAnyDepth,
+                      .start = best_->start,
+                      .dur = best_->dur}};
   }
 
  private:

@@ -145,8 +145,11 @@ class OutOfCoreSearch {
       if (!query_.matches_duration(event.dur)) return;
       ++found.total;
       if (found.hits.size() < room)
-        found.hits.push_back({Selection::What::kEvent, job.rank, Selection::kAnyDepth,
-                              job.block.header.track, event.start, event.dur});
+        found.hits.push_back({.rank = job.rank,
+                              .track = job.block.header.track,
+                              .depth = Selection::kAnyDepth,
+                              .start = event.start,
+                              .dur = event.dur});
     };
 
     WantedNames const wanted{matches_[job.rank], room == 0 && is_any_duration_};

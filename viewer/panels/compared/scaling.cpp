@@ -2,6 +2,8 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,10 +12,13 @@
 #include <imgui.h>
 
 #include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/replayed_curve_words.h"
 #include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
 #include "viewer/async/background.h"
+#include "viewer/comparison/scaling_curves.h"
 #include "viewer/comparison/scaling_view.h"
+#include "viewer/loading/curve_task.h"
 #include "viewer/loading/run_series.h"
 #include "viewer/panels/common/panel.h"
 #include "viewer/panels/compared/run_pair.h"
@@ -25,7 +30,53 @@
 namespace stepscope::viewer {
 namespace {
 
-struct ScalingCache : Background<SayScaling, ScalingView> {};
+struct ScalingCache {
+  Background<SayScaling, ScalingView> view;
+  std::optional<SayScaling> predicted_kind;  ///< that `predicted` is of
+  PredictedScaling predicted;
+  std::string replay_words;          ///< what the replay is, or why there is none
+  std::unique_ptr<CurveTask> curve;  ///< null: it is there, or was never asked for
+
+  bool is_busy() {
+    bool const compares = view.is_busy();
+    if (!curve) return compares;
+    // The frame that is due then shows what is taken now.
+    take_curve();
+    return true;
+  }
+  void finish() {
+    view.finish();
+    if (!curve) return;
+    curve->finish();
+    take_curve();
+  }
+
+  /// Begins the replay of a series.
+  void predict(ScalingView const& of, std::vector<SharedSample> const& samples, SayScaling say) {
+    if (predicted_kind == say) return;
+    predicted_kind = say;
+    predicted = {of.series, scaling_curves(of.series)};
+    replay_words = "Replaying a run to predict other numbers of devices…";
+    curve = std::make_unique<CurveTask>(of.series, samples);
+  }
+
+ private:
+  void take_curve() {
+    if (!curve->is_done()) return;
+    auto made = curve->take();
+    curve.reset();
+    if (!made) {
+      constexpr size_t kMostOfError = 400;
+      replay_words =
+          "No replay predicts other numbers: " + printable_name(made.error().message, kMostOfError);
+      return;
+    }
+
+    predicted.series.replayed = std::move(*made);
+    predicted.curves = scaling_curves(predicted.series);
+    replay_words = reports::replayed_curve_text(predicted.series);
+  }
+};
 
 enum RunColumn : size_t {
   kRunName,
@@ -235,12 +286,14 @@ void waterfall_table(ScalingView const& view, ViewState& state) {
     state.panels.tab = tab_of(waterfall.bars[*clicked].part);
 }
 
-void notes_list(RunSeries const& series, ScalingView const& view, Theme theme) {
+void notes_list(RunSeries const& series, ScalingView const& view, std::string const& replay_words,
+                Theme theme) {
   for (RunSeries::Member const& run : series.runs)
     if (!run.error.empty())
       text_wrapped(fmt::format("Not in the numbers: {}", printable_name(run.error)),
                    surface(theme).warning);
   for (std::string const& note : view.notes) text_wrapped(note, surface(theme).text_dim);
+  if (!replay_words.empty()) text_wrapped(replay_words, surface(theme).text_dim);
 }
 
 void refused(ScalingView const& view, ViewState& state) {
@@ -255,14 +308,14 @@ void refused(ScalingView const& view, ViewState& state) {
   if (ImGui::Button("Weak: each device does")) state.panels.scaling = SayScaling::kWeak;
 }
 
-void columns(RunSeries const& series, ScalingView const& view, ViewState& state,
-             WindowRequests* requests) {
+void columns(RunSeries const& series, ScalingView const& view, ScalingCache const& cache,
+             ViewState& state, WindowRequests* requests) {
   float const width = ImGui::GetContentRegionAvail().x;
   float const gap = 16 * ui_scale();
 
   std::optional<size_t> clicked;
   ImGui::BeginChild("throughput", ImVec2(width * 0.17F, 0));
-  clicked = throughput_chart(view, state.theme);
+  clicked = throughput_chart(view, cache.predicted, state.theme);
   ImGui::EndChild();
 
   ImGui::SameLine(0, gap);
@@ -278,7 +331,7 @@ void columns(RunSeries const& series, ScalingView const& view, ViewState& state,
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("runs", ImVec2(0, 0));
   run_table(series, &view, state.theme, requests);
-  notes_list(series, view, state.theme);
+  notes_list(series, view, cache.replay_words, state.theme);
   ImGui::EndChild();
 
   if (!clicked) return;
@@ -310,11 +363,12 @@ void one_series(Scene const& scene, ViewState& state, PanelCache& cache, WindowR
   std::vector<SharedSample> samples;
   for (RunSeries::Member const& run : series.runs)
     if (run.sample) samples.push_back(run.sample);
-  ScalingView const* const view = cache.of<ScalingCache>().ask(
-      state.panels.scaling,
-      [samples, options = series.options](SayScaling say, std::stop_token const&) {
-        return scaling_view(samples, options, say);
-      });
+  auto& scaling = cache.of<ScalingCache>();
+  ScalingView const* const view =
+      scaling.view.ask(state.panels.scaling,
+                       [samples, options = series.options](SayScaling say, std::stop_token const&) {
+                         return scaling_view(samples, options, say);
+                       });
 
   if (view == nullptr) return text_coloured("Comparing the runs…", surface(state.theme).text_dim);
   if (view->series.points.empty() || !view->refusal.empty()) {
@@ -328,7 +382,8 @@ void one_series(Scene const& scene, ViewState& state, PanelCache& cache, WindowR
     ImGui::SameLine();
     if (ImGui::SmallButton("As found")) state.panels.scaling = SayScaling::kFound;
   }
-  columns(series, *view, state, requests);
+  scaling.predict(*view, samples, state.panels.scaling);
+  columns(series, *view, scaling, state, requests);
 }
 
 }  // namespace

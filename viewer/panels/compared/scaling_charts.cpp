@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -27,14 +28,37 @@ using analyzer::ScalingSeries;
 struct DevicePlot {
   Plot plot;
   bool is_drawn = false;
-  std::optional<size_t> pointed;  ///< under the mouse
+  std::optional<size_t> pointed;               ///< under the mouse
+  std::optional<uint64_t> pointed_prediction;  ///< devices under the mouse that no run has
 };
 
 double devices_of(ScalingPoint const& point) {
   return static_cast<double>(std::max<uint64_t>(point.devices, 1));
 }
 
-DevicePlot begin_plot(char const* id, ScalingSeries const& series, float gutter) {
+/// The nearest number of devices to the mouse.
+void point_at_mouse(DevicePlot& made, ScalingSeries const& series,
+                    std::vector<uint64_t> const& predicted) {
+  float nearest = made.plot.high.x - made.plot.low.x;
+  auto const is_nearer = [&](double devices) {
+    float const distance = std::abs(made.plot.x(devices) - ImGui::GetIO().MousePos.x);
+    if (distance >= nearest) return false;
+    nearest = distance;
+    return true;
+  };
+
+  for (size_t p = 0; p < series.points.size(); ++p)
+    if (is_nearer(devices_of(series.points[p]))) made.pointed = p;
+  for (uint64_t const devices : predicted) {
+    if (!is_nearer(static_cast<double>(devices))) continue;
+    made.pointed.reset();
+    made.pointed_prediction = devices;
+  }
+}
+
+/// `predicted`: numbers of devices beside those of the series.
+DevicePlot begin_plot(char const* id, ScalingSeries const& series, float gutter,
+                      std::vector<uint64_t> const& predicted = {}) {
   float const scale = ui_scale();
   float const line = ImGui::GetFontSize();
   ImVec2 const corner = ImGui::GetCursorScreenPos();
@@ -50,18 +74,11 @@ DevicePlot begin_plot(char const* id, ScalingSeries const& series, float gutter)
   // Room at both sides: points do not stand on the frame.
   made.plot.left = devices_of(series.points.front()) / 1.15;
   made.plot.right = devices_of(series.points.back()) * 1.15;
+  if (!predicted.empty())
+    made.plot.right = std::max(made.plot.right, static_cast<double>(predicted.back()) * 1.15);
   made.is_drawn = made.plot.high.x > made.plot.low.x && made.plot.high.y > made.plot.low.y;
 
-  if (!made.is_drawn || !ImGui::IsItemHovered()) return made;
-
-  float nearest = size.x;
-  for (size_t p = 0; p < series.points.size(); ++p) {
-    float const distance =
-        std::abs(made.plot.x(devices_of(series.points[p])) - ImGui::GetIO().MousePos.x);
-    if (distance >= nearest) continue;
-    nearest = distance;
-    made.pointed = p;
-  }
+  if (made.is_drawn && ImGui::IsItemHovered()) point_at_mouse(made, series, predicted);
   return made;
 }
 
@@ -110,7 +127,59 @@ void draw_estimate(ImDrawList& list, Plot const& plot, ScalingPoint const& point
                          colour, 16);
 }
 
-void point_tooltip(ScalingView const& view, size_t index, Theme theme) {
+/// A line through the predictions, and a ring at each one of a replay: it is asked for these
+/// numbers of devices only.
+void draw_curve(ImDrawList& list, Plot const& plot, ScalingCurve const& curve, uint32_t colour) {
+  std::optional<ImVec2> before;
+  for (ScalingCurve::Point const& point : curve.points) {
+    double const y = point.throughput.value > 0 ? std::log2(point.throughput.value) : std::nan("");
+    if (!std::isfinite(y)) {
+      before.reset();
+      continue;
+    }
+
+    ImVec2 const at(plot.x(point.devices), plot.y(y));
+    if (before) list.AddLine(*before, at, colour, (curve.is_replay ? 1.5F : 1.0F) * ui_scale());
+    if (curve.is_replay) list.AddCircle(at, 3.5F * ui_scale(), colour, 16, 1.5F * ui_scale());
+    before = at;
+  }
+}
+
+uint32_t colour_of(ScalingCurve const& curve, size_t place, Theme theme) {
+  static constexpr std::array<Paint, 3> kModels = {Paint::kSync, Paint::kAllocation, Paint::kCopy};
+  if (curve.is_replay) return surface(theme).accent;
+  return with_alpha(paint_colour(kModels[place % kModels.size()], theme), 0.8F);
+}
+
+/// A name in a legend, on the next line where it does not fit.
+void legend_entry(uint32_t colour, std::string const& name, uint32_t text_colour) {
+  float const width = ImGui::CalcTextSize(name.c_str()).x + 26 * ui_scale();
+  if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
+  swatch(colour);
+  text_coloured(name, text_colour);
+  ImGui::SameLine(0, 9 * ui_scale());
+}
+
+void curve_legend(std::vector<ScalingCurve> const& curves, Theme theme) {
+  if (curves.empty()) return;
+  for (size_t i = 0; i < curves.size(); ++i) {
+    legend_entry(colour_of(curves[i], i, theme), curves[i].label, surface(theme).text_dim);
+    hint(curves[i].hint);
+  }
+  ImGui::NewLine();
+}
+
+/// What is predicted for a number of devices that no run has.
+void prediction_tooltip(PredictedScaling const& predicted, uint64_t devices, Theme theme) {
+  begin_tooltip();
+  heading(reports::devices_text(devices));
+  text_coloured("predicted", surface(theme).text_dim);
+  for (std::string const& line : predicted_words(predicted.series, devices)) text(line);
+  end_tooltip();
+}
+
+void point_tooltip(ScalingView const& view, size_t index, Theme theme,
+                   ScalingSeries const* predicted) {
   ScalingSeries const& series = view.series;
   ScalingPoint const& point = series.points[index];
   begin_tooltip();
@@ -136,13 +205,20 @@ void point_tooltip(ScalingView const& view, size_t index, Theme theme) {
                      reports::factor_words(factor).label));
   }
 
+  if (predicted != nullptr)
+    for (std::string const& line : predicted_words(*predicted, point.devices))
+      text_coloured(line, surface(theme).text_dim);
   if (index > 0) text_coloured("click: what is lost up to here", surface(theme).text_dim);
   end_tooltip();
 }
 
-std::optional<size_t> finish_plot(ScalingView const& view, DevicePlot const& made, Theme theme) {
+/// `predicted`: what the tooltip adds to the measured numbers; null: nothing.
+std::optional<size_t> finish_plot(ScalingView const& view, DevicePlot const& made, Theme theme,
+                                  PredictedScaling const* predicted = nullptr) {
+  if (predicted != nullptr && made.pointed_prediction && !made.pointed)
+    prediction_tooltip(*predicted, *made.pointed_prediction, theme);
   if (!made.pointed) return std::nullopt;
-  point_tooltip(view, *made.pointed, theme);
+  point_tooltip(view, *made.pointed, theme, predicted != nullptr ? &predicted->series : nullptr);
   return ImGui::IsItemClicked() ? made.pointed : std::nullopt;
 }
 
@@ -179,7 +255,34 @@ void thin_ticks(std::vector<PlotTick>& ticks, Plot const& plot) {
 
 }  // namespace
 
-std::optional<size_t> throughput_chart(ScalingView const& view, Theme theme) {
+namespace {
+
+/// The logarithms of the least and the most throughput that is drawn.
+std::pair<double, double> throughput_range(ScalingSeries const& series,
+                                           std::vector<ScalingCurve> const& curves, double of_one) {
+  double least = log2_of(of_one * devices_of(series.points.front())),
+         most = log2_of(of_one * devices_of(series.points.back()));
+  auto const see = [&](double value) {
+    double const y = log2_of(value);
+    if (!std::isfinite(y)) return;
+    least = std::min(least, y);
+    most = std::max(most, y);
+  };
+
+  for (ScalingPoint const& point : series.points) {
+    see(point.throughput.value);
+    see(point.throughput.low.value_or(0));
+    see(point.throughput.high.value_or(0));
+  }
+  for (ScalingCurve const& curve : curves)
+    for (ScalingCurve::Point const& point : curve.points) see(point.throughput.value);
+  return {least, most};
+}
+
+}  // namespace
+
+std::optional<size_t> throughput_chart(ScalingView const& view, PredictedScaling const& predicted,
+                                       Theme theme) {
   ScalingSeries const& series = view.series;
   Surface const& s = surface(theme);
   heading("Throughput");
@@ -188,22 +291,15 @@ std::optional<size_t> throughput_chart(ScalingView const& view, Theme theme) {
                     ImGui::GetContentRegionAvail().x),
                 s.text_dim);
 
-  DevicePlot made = begin_plot("throughput", series, 46);
+  curve_legend(predicted.curves, theme);
+
+  std::vector<uint64_t> const beyond = predicted_sizes(predicted.series);
+  DevicePlot made = begin_plot("throughput", series, 46, beyond);
   if (!made.is_drawn) return std::nullopt;
   Plot& plot = made.plot;
   double const of_one = series.points.front().throughput.value / devices_of(series.points.front());
   auto const ideal = [&](double devices) { return log2_of(of_one * devices); };
-
-  double least = ideal(devices_of(series.points.front())),
-         most = ideal(devices_of(series.points.back()));
-  for (ScalingPoint const& point : series.points)
-    for (double const value : {point.throughput.value, point.throughput.low.value_or(0),
-                               point.throughput.high.value_or(0)})
-      if (double const y = log2_of(value); std::isfinite(y)) {
-        least = std::min(least, y);
-        most = std::max(most, y);
-      }
-
+  auto const [least, most] = throughput_range(series, predicted.curves, of_one);
   if (!std::isfinite(least) || !std::isfinite(most)) return std::nullopt;
   plot.bottom = least - 0.25;
   plot.top = most + 0.25;
@@ -211,11 +307,17 @@ std::optional<size_t> throughput_chart(ScalingView const& view, Theme theme) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   auto y_ticks = logarithmic_ticks(plot.bottom, plot.top);
   thin_ticks(y_ticks, plot);
-  draw_axes(list, plot, device_ticks(series), y_ticks, theme);
+  std::vector<PlotTick> x_ticks = device_ticks(series);
+  if (!beyond.empty() && beyond.back() > series.points.back().devices)
+    x_ticks.push_back({static_cast<double>(beyond.back()), base::format_count(beyond.back())});
+  draw_axes(list, plot, x_ticks, y_ticks, theme);
 
   list.PushClipRect(plot.low, plot.high, true);
   list.AddLine(ImVec2(plot.low.x, plot.y(ideal(plot.left))),
                ImVec2(plot.high.x, plot.y(ideal(plot.right))), s.text_dim, 1 * ui_scale());
+  for (size_t i = 0; i < predicted.curves.size(); ++i)
+    draw_curve(list, plot, predicted.curves[i], colour_of(predicted.curves[i], i, theme));
+
   uint32_t const colour = paint_colour(Paint::kCompute, theme);
   draw_line(list, plot, series, colour, 2,
             [](ScalingPoint const& point) { return log2_of(point.throughput.value); });
@@ -224,7 +326,7 @@ std::optional<size_t> throughput_chart(ScalingView const& view, Theme theme) {
                   made.pointed == p);
 
   list.PopClipRect();
-  return finish_plot(view, made, theme);
+  return finish_plot(view, made, theme, &predicted);
 }
 
 namespace {
@@ -233,18 +335,12 @@ namespace {
 void factor_legend(ScalingView const& view, Theme theme) {
   static constexpr std::array<char const*, analyzer::kScalingFactorCount> kShort = {
       "load balance", "communication", "orchestration", "computation"};
-  auto const entry = [&](uint32_t colour, char const* name, bool is_strong) {
-    float const width = ImGui::CalcTextSize(name).x + 26 * ui_scale();
-    if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
-    swatch(colour);
-    text_coloured(name, is_strong ? surface(theme).critical : surface(theme).text_dim);
-    ImGui::SameLine(0, 9 * ui_scale());
-  };
-
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f) {
     auto const factor = static_cast<analyzer::ScalingFactor>(f);
     bool const is_broken = view.series.broken && view.series.broken->factor == factor;
-    entry(paint_colour(paint_of(factor), theme), kShort[f], is_broken);
+
+    legend_entry(paint_colour(paint_of(factor), theme), kShort[f],
+                 is_broken ? surface(theme).critical : surface(theme).text_dim);
     hint(fmt::format("{}: {}{}", reports::factor_words(factor).label,
                      reports::factor_words(factor).meaning, is_broken ? "\nIt broke first." : ""));
   }

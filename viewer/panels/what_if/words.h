@@ -10,7 +10,7 @@
 
 namespace stepscope::viewer {
 
-/// How far the replay is, or why there is none; empty: it is there and answers.
+/// How far the replay is, or why the run has no replay; empty: the replay answers.
 std::string replay_progress(WhatIfStatus const& status);
 /// How far the replay can be trusted, a sentence a line.
 std::vector<std::string> trust_lines(analyzer::ReplayBaseline const& baseline);

@@ -69,10 +69,8 @@ void Exchange::use_nccl(std::unique_ptr<NcclGroup> nccl) {
   GroupWatch::Settings settings;
   settings.devices = local_;
   settings.timeout = peers_->timeout();
-  settings.look = [this] {
-    auto gone = peers_->failure();
-    return gone ? gone : nccl_->asynchronous_error();
-  };
+  settings.look = [this] { return peers_->failure(); };
+  settings.look_at_nccl = [this] { return nccl_->asynchronous_error(); };
   settings.on_fault = [this](std::string const& why) { break_up(why); };
 
   watch_ = std::make_unique<GroupWatch>(std::move(settings));

@@ -40,10 +40,17 @@ GroupWatch::Waiting::~Waiting() {
   if (since_ != nullptr) since_->store(0, std::memory_order_relaxed);
 }
 
-std::optional<std::string> GroupWatch::fault() const {
+std::optional<std::string> GroupWatch::fault() {
   if (auto wrong = settings_.look()) return wrong;
 
   int64_t const now = clock_ns(), longest = std::chrono::nanoseconds(settings_.timeout).count();
+  auto broken = settings_.look_at_nccl ? settings_.look_at_nccl() : std::nullopt;
+  if (!broken) nccl_broken_since_ = 0;
+  if (broken && nccl_broken_since_ == 0) nccl_broken_since_ = now;
+  if (broken &&
+      now - nccl_broken_since_ >= std::chrono::nanoseconds(settings_.time_to_name).count())
+    return broken;
+
   for (uint32_t device = 0; device < settings_.devices; ++device) {
     int64_t const since = waiting_since_[device].load(std::memory_order_relaxed);
     if (since == 0 || now - since < longest) continue;

@@ -20,9 +20,13 @@ namespace stepscope::workloads::cuda {
 class GroupWatch {
  public:
   struct Settings {
-    uint32_t devices = 1;                                  ///< of this process
-    std::chrono::milliseconds timeout{0};                  ///< of a wait
-    std::function<std::optional<std::string>()> look;      ///< what else is wrong; called often
+    uint32_t devices = 1;                              ///< of this process
+    std::chrono::milliseconds timeout{0};              ///< of a wait
+    std::function<std::optional<std::string>()> look;  ///< what else is wrong; called often
+    /// NCCL's own error, if any. A process that ends breaks NCCL's connections first, and NCCL
+    /// cannot tell which one it was: `look` has `time_to_name` to name it.
+    std::function<std::optional<std::string>()> look_at_nccl = {};
+    std::chrono::milliseconds time_to_name{1'000};
     std::function<void(std::string const& why)> on_fault;  ///< called once, on the watch's thread
   };
   explicit GroupWatch(Settings settings);
@@ -44,12 +48,13 @@ class GroupWatch {
   };
 
  private:
-  [[nodiscard]] std::optional<std::string> fault() const;
+  [[nodiscard]] std::optional<std::string> fault();
   void run();
 
   Settings settings_;
   std::unique_ptr<std::atomic<int64_t>[]>
-      waiting_since_;  ///< by device, ns of the steady clock; 0 = it does not wait
+      waiting_since_;              ///< by device, ns of the steady clock; 0 = it does not wait
+  int64_t nccl_broken_since_ = 0;  ///< the watch thread's own; ns as above, 0 = it is not broken
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

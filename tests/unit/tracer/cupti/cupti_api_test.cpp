@@ -1,6 +1,8 @@
 #include "tracer/cupti/cupti_api.h"
 
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -35,6 +37,21 @@ TEST(LoadCupti, refuses_a_library_that_is_no_cupti) {
   auto const library = load_cupti();
   ASSERT_FALSE(library.has_value());
   EXPECT_THAT(library.error().message, HasSubstr("has no cuptiGetVersion"));
+}
+
+/// The loader would end the program that is recorded by SIGBUS.
+TEST(LoadCupti, refuses_a_library_that_an_installation_left_incomplete) {
+  std::string const path = testing::TempDir() + "stepscope_cut_libcupti.so.13";
+  std::filesystem::copy_file("/proc/self/exe", path,
+                             std::filesystem::copy_options::overwrite_existing);
+  constexpr uintmax_t kPart = 8'192;
+  std::filesystem::resize_file(path, kPart);
+
+  CuptiVariable const variable(path.c_str());
+  auto const library = load_cupti();
+  std::filesystem::remove(path);
+  ASSERT_FALSE(library.has_value());
+  EXPECT_THAT(library.error().message, HasSubstr("is incomplete, it has 8192 of"));
 }
 
 TEST(LoadCupti, looks_beside_the_cuda_libraries_of_the_process_first) {

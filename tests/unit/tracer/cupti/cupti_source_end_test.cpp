@@ -20,9 +20,11 @@ using testing::IsEmpty;
 using testing::Pair;
 
 TEST_F(CuptiSourceTest, takes_cupti_down_when_the_next_cuda_call_returns_and_not_before) {
+  ask_to_finalize();
   source->driver_starts();
   ASSERT_TRUE(fake.play(launches(1, 1)));
   finish();
+
   EXPECT_EQ(fake.count("Finalize"), 0U);
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
   EXPECT_EQ(fake.count("Finalize"), 1U);
@@ -32,6 +34,7 @@ TEST_F(CuptiSourceTest, takes_cupti_down_when_the_next_cuda_call_returns_and_not
 }
 
 TEST_F(CuptiSourceTest, is_not_taken_down_before_the_last_buffer_was_read) {
+  ask_to_finalize();
   source->driver_starts();
   ASSERT_TRUE(fake.request());
   ASSERT_TRUE(fake.request());
@@ -54,12 +57,14 @@ TEST_F(CuptiSourceTest, is_not_taken_down_before_the_last_buffer_was_read) {
 }
 
 TEST_F(CuptiSourceTest, is_not_taken_down_while_the_writer_still_asks_for_calls) {
+  ask_to_finalize();
   source->driver_starts();
   // A thread in a loop of calls: it returns from one whenever CUPTI reports one.
   fake.inside = [&](std::string const& call) {
     if (call == "EnableDomain") fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
   };
   finish();
+
   EXPECT_EQ(fake.count("EnableDomain"), 2U);
   EXPECT_EQ(fake.count("Finalize"), 0U);
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
@@ -67,9 +72,11 @@ TEST_F(CuptiSourceTest, is_not_taken_down_while_the_writer_still_asks_for_calls)
 }
 
 TEST_F(CuptiSourceTest, is_not_taken_down_in_the_middle_of_a_call_of_the_runtime) {
+  ask_to_finalize();
   source->driver_starts();
   int64_t const before = monotonic_ns();
   finish();
+
   fake.program_enters(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020);
   while (monotonic_ns() - before < 2 * CuptiSource::kDriverOnlyNs)
     fake.program_calls(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);
@@ -79,6 +86,7 @@ TEST_F(CuptiSourceTest, is_not_taken_down_in_the_middle_of_a_call_of_the_runtime
 }
 
 TEST_F(CuptiSourceTest, is_taken_down_by_a_call_of_the_driver_where_the_runtime_is_not_used) {
+  ask_to_finalize();
   source->driver_starts();
   int64_t const before = monotonic_ns();
   finish();
@@ -89,6 +97,7 @@ TEST_F(CuptiSourceTest, is_taken_down_by_a_call_of_the_driver_where_the_runtime_
 TEST_F(CuptiSourceTest, leaves_an_old_cupti_in_the_process_but_at_rest) {
   version = cupti::k12v5;
   fake.crashes_without_buffer = true;
+  ask_to_finalize();
   source->driver_starts();
   ASSERT_TRUE(fake.play(launches(1, 1)));
   finish();
@@ -100,6 +109,32 @@ TEST_F(CuptiSourceTest, leaves_an_old_cupti_in_the_process_but_at_rest) {
   EXPECT_EQ(fake.count("Finalize"), 0U);
   EXPECT_THAT(store.info.facts, Contains(Pair("cuda end", HasSubstr("stays in the process"))));
   EXPECT_TRUE(fake.request());  // it may still ask
+}
+
+TEST_F(CuptiSourceTest, leaves_cupti_in_the_process_unless_asked_to_take_it_down) {
+  source->driver_starts();
+  EXPECT_TRUE(fake.wants_zeroed_buffers());
+  EXPECT_EQ(fake.thread_id_type(), CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  ASSERT_TRUE(fake.play(launches(1, 1)));
+  finish();
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+
+  EXPECT_EQ(fake.count("Finalize"), 0U);
+  EXPECT_FALSE(fake.has_subscriber());
+  EXPECT_THAT(fake.enabled(), IsEmpty());
+  EXPECT_EQ(fake.enabled_functions(), 0U);
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda end", HasSubstr("stays in the process"))));
+}
+
+TEST_F(CuptiSourceTest, leaves_cupti_as_a_later_tool_expects_it) {
+  source->driver_starts();
+  finish();
+  EXPECT_FALSE(fake.wants_zeroed_buffers());
+  EXPECT_EQ(fake.thread_id_type(), CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
+
+  // CUPTI's clock without a callback: years ahead of that since the system's start.
+  constexpr uint64_t kSome2020 = 1'577'836'800'000'000'000;
+  EXPECT_GT(fake.timestamp(), kSome2020);
 }
 
 /// Does what a session's writer thread does, on a thread of its own.
@@ -258,6 +293,7 @@ TEST_F(CuptiSourceTest, has_read_the_last_records_when_the_exit_handler_is_over)
 }
 
 TEST_F(CuptiSourceTest, is_waited_for_by_the_exit_handler_when_it_is_just_ending) {
+  ask_to_finalize();
   source->driver_starts();
   drain();
   std::atomic<bool> is_ending = false, may_go_on = false, has_gone_on = false;

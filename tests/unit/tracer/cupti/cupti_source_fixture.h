@@ -1,6 +1,7 @@
 // A CUDA source driven by hand, with the fake in CUPTI's place.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,12 @@ class CuptiSourceTest : public testing::Test {
     source = std::make_unique<CuptiSource>(window, options, devices, load, kExitTimeoutNs);
   }
 
+  ~CuptiSourceTest() override {
+    for (char const* const variable : {kFinalizeVariable, kSharedVariable}) ::unsetenv(variable);
+  }
+
+  /// Before driver_starts(): CUPTI is to leave the process.
+  static void ask_to_finalize() { ::setenv(kFinalizeVariable, "1", 1); }
   void drain() {
     source->snapshot();
     source->drain(store, clock);

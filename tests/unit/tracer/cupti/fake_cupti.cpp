@@ -12,9 +12,6 @@
 namespace stepscope::tracer {
 namespace {
 
-/// The only instance; its constructor sets it.
-FakeCupti* current = nullptr;
-
 /// Sizes of the records that the fake writes; 0 for other kinds.
 size_t record_bytes(CUpti_ActivityKind kind) {
   switch (kind) {
@@ -89,11 +86,14 @@ CUptiResult find_name(std::array<std::pair<uint32_t, char const*>, N> const& nam
 
 }  // namespace
 
+FakeCupti* FakeCupti::current_ = nullptr;
+
 /// CUPTI's signatures.
 struct FakeEntryPoints {
+  static FakeCupti& fake() { return *FakeCupti::current_; }
   static CUptiResult get_version(uint32_t* version) {
     *version = kOldestCuptiVersion;
-    return current->note("GetVersion");
+    return fake().note("GetVersion");
   }
   static CUptiResult get_result_string(CUptiResult result, char const** text) {
     *text = "CUPTI_ERROR";
@@ -105,107 +105,109 @@ struct FakeEntryPoints {
   }
   static CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback,
                                void* data) {
-    CUptiResult const result = current->note("Subscribe");
+    CUptiResult const result = fake().note("Subscribe");
     if (result != CUPTI_SUCCESS) return result;
     *handle = nullptr;
-    current->callback_ = callback;
-    current->callback_data_ = data;
+    fake().callback_ = callback;
+    fake().callback_data_ = data;
     return result;
   }
   static CUptiResult unsubscribe(CUpti_SubscriberHandle) {
-    current->callback_ = nullptr;
-    return current->note("Unsubscribe");
+    fake().callback_ = nullptr;
+    return fake().note("Unsubscribe");
   }
   static CUptiResult enable_callback(uint32_t enable, CUpti_SubscriberHandle,
                                      CUpti_CallbackDomain domain, CUpti_CallbackId id) {
-    current->callbacks_[{domain, id}] = enable != 0;
-    return current->note("EnableCallback");
+    fake().callbacks_[{domain, id}] = enable != 0;
+    return fake().note("EnableCallback");
   }
   static CUptiResult enable_domain(uint32_t enable, CUpti_SubscriberHandle,
                                    CUpti_CallbackDomain domain) {
     if (enable != 0)
-      current->domains_.insert(domain);
+      fake().domains_.insert(domain);
     else
-      current->domains_.erase(domain);
-    return current->note("EnableDomain");
+      fake().domains_.erase(domain);
+    return fake().note("EnableDomain");
   }
   static CUptiResult set_thread_id_type(CUpti_ActivityThreadIdType type) {
-    EXPECT_EQ(type, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-    return current->note("SetThreadIdType");
+    fake().thread_id_type_ = type;
+    return fake().note("SetThreadIdType");
   }
-  static CUptiResult set_attribute(CUpti_ActivityAttribute attribute, size_t*, void*) {
-    current->attributes_.insert(attribute);
-    return current->note("ActivitySetAttribute");
+  static CUptiResult set_attribute(CUpti_ActivityAttribute attribute, size_t*, void* value) {
+    if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)
+      fake().wants_zeroed_buffers_ = *static_cast<uint8_t*>(value) != 0;
+    fake().attributes_.insert(attribute);
+    return fake().note("ActivitySetAttribute");
   }
   static CUptiResult get_timestamp(uint64_t* time) {
-    *time = static_cast<uint64_t>(monotonic_ns() + current->clock_offset_ns);
-    auto const answer = current->answers.find("GetTimestamp");
-    return answer == current->answers.end() ? CUPTI_SUCCESS : answer->second;
+    *time = static_cast<uint64_t>(monotonic_ns() + fake().clock_offset_ns);
+    auto const answer = fake().answers.find("GetTimestamp");
+    return answer == fake().answers.end() ? CUPTI_SUCCESS : answer->second;
   }
   static CUptiResult register_timestamp(CUpti_TimestampCallbackFunc callback) {
-    current->timestamp_ = callback;
-    return current->note("ActivityRegisterTimestampCallback");
+    fake().timestamp_ = callback;
+    return fake().note("ActivityRegisterTimestampCallback");
   }
   static CUptiResult register_callbacks(CUpti_BuffersCallbackRequestFunc request,
                                         CUpti_BuffersCallbackCompleteFunc complete) {
-    current->request_ = request;
-    current->complete_ = complete;
-    return current->note("ActivityRegisterCallbacks");
+    fake().request_ = request;
+    fake().complete_ = complete;
+    return fake().note("ActivityRegisterCallbacks");
   }
   static CUptiResult enable(CUpti_ActivityKind kind) {
-    CUptiResult result = current->note(fmt::format("ActivityEnable {}", static_cast<int>(kind)));
-    if (auto const all = current->answers.find("ActivityEnable"); all != current->answers.end())
+    CUptiResult result = fake().note(fmt::format("ActivityEnable {}", static_cast<int>(kind)));
+    if (auto const all = fake().answers.find("ActivityEnable"); all != fake().answers.end())
       result = all->second;
-    if (result == CUPTI_SUCCESS) current->enabled_.insert(kind);
+    if (result == CUPTI_SUCCESS) fake().enabled_.insert(kind);
     return result;
   }
   static CUptiResult disable(CUpti_ActivityKind kind) {
-    current->enabled_.erase(kind);
-    return current->note(fmt::format("ActivityDisable {}", static_cast<int>(kind)));
+    fake().enabled_.erase(kind);
+    return fake().note(fmt::format("ActivityDisable {}", static_cast<int>(kind)));
   }
   static CUptiResult get_dropped(CUcontext, uint32_t, size_t* dropped) {
-    *dropped = std::exchange(current->dropped, 0);
-    return current->note("ActivityGetNumDroppedRecords");
+    *dropped = std::exchange(fake().dropped, 0);
+    return fake().note("ActivityGetNumDroppedRecords");
   }
   static CUptiResult flush_all(uint32_t flag) {
     CUptiResult const result =
-        current->note(flag == 0 ? "ActivityFlushAll" : "ActivityFlushAll forced");
-    if (flag != 0) current->deliver_held();
+        fake().note(flag == 0 ? "ActivityFlushAll" : "ActivityFlushAll forced");
+    if (flag != 0) fake().deliver_held();
     return result;
   }
   static CUptiResult finalize() {
-    current->deliver_held();
-    current->callback_ = nullptr;
-    current->callbacks_.clear();
-    current->domains_.clear();
-    return current->note("Finalize");
+    fake().deliver_held();
+    fake().callback_ = nullptr;
+    fake().callbacks_.clear();
+    fake().domains_.clear();
+    return fake().note("Finalize");
   }
   static CUptiResult enable_runtime(CUpti_CallbackId function, uint8_t enable) {
-    current->functions_[{CUPTI_CB_DOMAIN_RUNTIME_API, function}] = enable != 0;
+    fake().functions_[{CUPTI_CB_DOMAIN_RUNTIME_API, function}] = enable != 0;
     return CUPTI_SUCCESS;
   }
   static CUptiResult enable_driver(CUpti_CallbackId function, uint8_t enable) {
-    current->functions_[{CUPTI_CB_DOMAIN_DRIVER_API, function}] = enable != 0;
+    fake().functions_[{CUPTI_CB_DOMAIN_DRIVER_API, function}] = enable != 0;
     return CUPTI_SUCCESS;
   }
-  static CUptiResult enable_hw_trace(uint8_t) { return current->note("ActivityEnableHWTrace"); }
+  static CUptiResult enable_hw_trace(uint8_t) { return fake().note("ActivityEnableHWTrace"); }
   // A handle is what FakeCupti::stream() makes of its numbers, a context its own number.
   static CUresult get_current_context(CUcontext* context) {
-    *context = reinterpret_cast<CUcontext>(uint64_t{current->current_context});
+    *context = reinterpret_cast<CUcontext>(uint64_t{fake().current_context});
     return CUDA_SUCCESS;
   }
   static CUptiResult get_context_id(CUcontext context, uint32_t* number) {
     *number = static_cast<uint32_t>(reinterpret_cast<uint64_t>(context));
-    return current->note("GetContextId");
+    return fake().note("GetContextId");
   }
   static CUptiResult get_stream_id(CUcontext context, CUstream stream, uint8_t, uint32_t* number) {
     if (reinterpret_cast<uint64_t>(stream) >> 32 != reinterpret_cast<uint64_t>(context))
       return CUPTI_ERROR_INVALID_STREAM;
     *number = static_cast<uint32_t>(reinterpret_cast<uint64_t>(stream));
-    return current->note("GetStreamIdEx");
+    return fake().note("GetStreamIdEx");
   }
   static CUptiResult enable_all_sync(uint8_t) {
-    return current->note("ActivityEnableAllSyncRecords");
+    return fake().note("ActivityEnableAllSyncRecords");
   }
 };
 
@@ -214,10 +216,10 @@ CUstream FakeCupti::stream(uint32_t context, uint32_t number) {
 }
 
 FakeCupti::FakeCupti() {
-  EXPECT_EQ(current, nullptr);
-  current = this;
+  EXPECT_EQ(current_, nullptr);
+  current_ = this;
 }
-FakeCupti::~FakeCupti() { current = nullptr; }
+FakeCupti::~FakeCupti() { current_ = nullptr; }
 
 CuptiApi FakeCupti::api() {
   using Fake = FakeEntryPoints;
@@ -245,7 +247,9 @@ CuptiApi FakeCupti::api() {
           .enable_all_sync_records = Fake::enable_all_sync,
           .get_context_id = Fake::get_context_id,
           .get_stream_id = Fake::get_stream_id,
-          .get_current_context = Fake::get_current_context};
+          .get_current_context = Fake::get_current_context,
+          .of_subscriber =
+              current_ != nullptr && current_->shares ? subscriber_api() : SubscriberApi{}};
 }
 
 CUptiResult FakeCupti::note(std::string const& call) {
@@ -389,7 +393,7 @@ CUptiResult FakeCupti::get_next_record(uint8_t* buffer, size_t valid_bytes,
          record_bytes((*record)->kind);
 
   if (at + sizeof(CUpti_Activity) > valid_bytes) {
-    if (current != nullptr) ++current->buffers_read_;
+    if (current_ != nullptr) ++current_->buffers_read_;
     return CUPTI_ERROR_MAX_LIMIT_REACHED;
   }
 

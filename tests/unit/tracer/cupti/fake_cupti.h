@@ -42,6 +42,10 @@ class FakeCupti {
   uint32_t current_context = 1;
   /// The lead of its own clock over CLOCK_MONOTONIC.
   int64_t clock_offset_ns = 0;
+  /// It has the functions of CUDA 13.3 for one subscriber of several.
+  bool shares = false;
+  /// The tool that subscribed first, as CUPTI calls it.
+  std::string other_tool;
 
   /// Requests a buffer and completes it with these records, as a thread of the program does. False
   /// when none was given.
@@ -62,6 +66,10 @@ class FakeCupti {
   /// The driver has been initialized.
   void driver_is_initialized();
 
+  /// Attributes of a subscriber, as if another tool had set one, or no tool had set any.
+  void set_attribute(int attribute, uint32_t value) { subscriber_attributes_[attribute] = value; }
+  void forget_attributes() { subscriber_attributes_.clear(); }
+
   [[nodiscard]] std::vector<std::string> calls() const;
   [[nodiscard]] size_t count(std::string const& call) const;
   /// Position of the first such call; fails the test when there is none.
@@ -71,6 +79,9 @@ class FakeCupti {
   [[nodiscard]] size_t enabled_functions() const;
   [[nodiscard]] bool has_subscriber() const { return callback_ != nullptr; }
   [[nodiscard]] std::set<CUpti_ActivityAttribute> attributes() const { return attributes_; }
+  /// CUPTI leaves it to the tool to zero buffers.
+  [[nodiscard]] bool wants_zeroed_buffers() const { return wants_zeroed_buffers_; }
+  [[nodiscard]] CUpti_ActivityThreadIdType thread_id_type() const { return thread_id_type_; }
   [[nodiscard]] uint64_t timestamp() const { return timestamp_ == nullptr ? 0 : timestamp_(); }
   [[nodiscard]] size_t requested_bytes() const { return requested_bytes_; }
   [[nodiscard]] bool driver_function_enabled(CUpti_driver_api_trace_cbid function) const;
@@ -89,6 +100,11 @@ class FakeCupti {
     size_t size = 0;
   };
   friend struct FakeEntryPoints;
+  friend struct FakeSubscriberEntryPoints;
+  /// In fake_subscriber_api.cpp.
+  static SubscriberApi subscriber_api();
+  /// The only instance; its constructor sets it.
+  static FakeCupti* current_;
   CUptiResult note(std::string const& call);
   void deliver_held();
   void complete(Buffer const& buffer, RecordBuffer const& records);
@@ -100,6 +116,11 @@ class FakeCupti {
   std::map<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>, bool> functions_, callbacks_;
   std::set<CUpti_CallbackDomain> domains_;
   std::set<CUpti_ActivityAttribute> attributes_;
+  bool wants_zeroed_buffers_ = false;
+  CUpti_ActivityThreadIdType thread_id_type_ = CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
+  std::map<int, uint32_t> subscriber_attributes_;
+  SubscriberApi::RequestBuffer request_for_subscriber_ = nullptr;
+  SubscriberApi::CompleteBuffer complete_for_subscriber_ = nullptr;
   CUpti_BuffersCallbackRequestFunc request_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
   CUpti_TimestampCallbackFunc timestamp_ = nullptr;

@@ -39,6 +39,29 @@ TEST(KnownFaults, are_none_in_versions_to_come) {
               Not(Contains(Field(&KnownFault::fixed_in, StrEq("13.0 Update 1")))));
 }
 
+TEST(KnownFaults, of_several_subscribers_are_those_of_the_first_release_that_has_them) {
+  auto const concerns_other_tools =
+      Contains(Field(&KnownFault::what, testing::HasSubstr("another tool records them")));
+  EXPECT_THAT(known_faults(130'200), Not(concerns_other_tools));
+  EXPECT_THAT(known_faults(130'300), concerns_other_tools);
+  EXPECT_THAT(known_faults(130'301), Not(concerns_other_tools));
+}
+
+TEST(KnownFaults, of_cuda_graphs_end_one_by_one) {
+  auto const fixed_in = [](uint32_t version, char const* what) {
+    for (KnownFault const& fault : known_faults(version))
+      if (std::string_view(fault.what).find(what) != std::string_view::npos)
+        return std::string(fault.fixed_in);
+    return std::string();
+  };
+
+  EXPECT_EQ(fixed_in(28, "conditional nodes"), "13.0");
+  EXPECT_EQ(fixed_in(130'000, "conditional nodes"), "");
+  EXPECT_EQ(fixed_in(130'100, "wrong launches"), "13.1 Update 1");
+  EXPECT_EQ(fixed_in(130'101, "wrong launches"), "");
+  EXPECT_EQ(fixed_in(130'400, "old names"), "13.4 Update 1");
+}
+
 TEST(CuptiRelease, is_the_one_of_cuda) {
   EXPECT_EQ(cupti_release(19), "12.0");
   EXPECT_EQ(cupti_release(26), "12.8");

@@ -89,6 +89,7 @@ TEST_F(StreamNames, are_not_asked_for_where_nothing_is_recorded) {
 }
 
 TEST_F(StreamNames, hold_up_the_end_of_cupti_while_it_is_asked) {
+  ask_to_finalize();
   source->driver_starts();
   std::atomic<bool> is_asked = false, may_answer = false;
   fake.inside = [&](std::string const& call) {

@@ -7,6 +7,7 @@
 
 #include "tests/support/paths.h"
 #include "tests/unit/tracer/child_program.h"
+#include "tracer/core/options.h"
 #include "tracer/record.h"
 
 namespace stepscope::tracer {
@@ -21,14 +22,19 @@ class RecordNccl : public ::testing::Test {
     options.output = (folder.path() / "run").string();
     options.library = support::build_path("lib/libstepscope-tracer.so");
   }
-  ~RecordNccl() override { ::unsetenv("NCCL_PROFILER_PLUGIN"); }
+  ~RecordNccl() override {
+    ::unsetenv("NCCL_PROFILER_PLUGIN");
+    ::unsetenv(kOtherNcclPluginVariable);
+  }
   /// The environment that the command finds; `message` gets what Stepscope prints.
   std::string recorded_environment() {
     std::string const file = folder.path() / "environment";
     ::testing::internal::CaptureStderr();
     auto const code = record_command(
         options, {"sh", "-c",
-                  "echo \"$NCCL_PROFILER_PLUGIN,$STEPSCOPE_NCCL,$STEPSCOPE_SAMPLE_MS\" > " + file});
+                  "echo \"$NCCL_PROFILER_PLUGIN,$STEPSCOPE_NCCL_PLUGIN,$STEPSCOPE_NCCL,"
+                  "$STEPSCOPE_SAMPLE_MS\" > " +
+                      file});
     message = ::testing::internal::GetCapturedStderr();
     EXPECT_TRUE(code);
 
@@ -47,16 +53,35 @@ TEST_F(RecordNccl, gives_nccl_the_tracer_as_its_plugin) {
   EXPECT_THAT(message, Not(HasSubstr("NCCL")));
 }
 
-TEST_F(RecordNccl, keeps_the_plugin_that_the_user_chose_and_says_so) {
+TEST_F(RecordNccl, has_the_plugin_that_the_user_chose_behind_its_own) {
   ::setenv("NCCL_PROFILER_PLUGIN", "inspector", 1);
-  EXPECT_EQ(recorded_environment(), "inspector,,");
-  EXPECT_THAT(message, HasSubstr("NCCL_PROFILER_PLUGIN=inspector is kept"));
+  EXPECT_THAT(recorded_environment(), HasSubstr("lib/libstepscope-tracer.so,inspector,"));
+  EXPECT_THAT(message, Not(HasSubstr("NCCL")));
+}
+
+TEST_F(RecordNccl, keeps_a_users_none_and_says_so) {
+  ::setenv("NCCL_PROFILER_PLUGIN", "none", 1);
+  EXPECT_EQ(recorded_environment(), "none,,,");
+  EXPECT_THAT(message, HasSubstr("NCCL_PROFILER_PLUGIN=none is kept"));
+}
+
+TEST_F(RecordNccl, leaves_nccl_to_the_users_plugin_where_it_is_not_recorded) {
+  ::setenv("NCCL_PROFILER_PLUGIN", "inspector", 1);
+  options.nccl = "off";
+  EXPECT_EQ(recorded_environment(), "inspector,,off,");
+  EXPECT_THAT(message, Not(HasSubstr("NCCL")));
 }
 
 TEST_F(RecordNccl, takes_the_tracer_of_an_outer_record_for_none) {
   ::setenv("NCCL_PROFILER_PLUGIN", "/elsewhere/lib/libstepscope-tracer.so", 1);
   EXPECT_THAT(recorded_environment(), Not(HasSubstr("elsewhere")));
   EXPECT_THAT(message, Not(HasSubstr("NCCL")));
+}
+
+TEST_F(RecordNccl, takes_over_the_plugin_behind_an_outer_record) {
+  ::setenv("NCCL_PROFILER_PLUGIN", "/elsewhere/lib/libstepscope-tracer.so", 1);
+  ::setenv(kOtherNcclPluginVariable, "inspector", 1);
+  EXPECT_THAT(recorded_environment(), HasSubstr("lib/libstepscope-tracer.so,inspector,"));
 }
 
 TEST_F(RecordNccl, passes_on_what_nccl_shall_report_and_refuses_what_it_cannot) {

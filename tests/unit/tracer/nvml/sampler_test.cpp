@@ -129,6 +129,19 @@ TEST_F(NvmlSampler, leaves_a_lost_gpu_alone_and_goes_on_with_the_others) {
   EXPECT_FALSE(values.contains({0, Counter::kPower}));
 }
 
+TEST_F(NvmlSampler, names_lost_gpus_and_counters_that_the_driver_refuses) {
+  Sampler sampler(api, both());
+  round(sampler);
+  EXPECT_EQ(sampler.describe_gaps(), "");
+
+  machine().gpus[0].momentary_result = kNoPermission;
+  machine().gpus[1].all_results = kGpuIsLost;
+  EXPECT_TRUE(round(sampler).contains({0, Counter::kAveragePower})) << "the older call remains";
+  EXPECT_EQ(sampler.describe_gaps(),
+            "the driver gives this user no access to power (W) of cuda:0; cuda:1 was lost: its "
+            "counters end early");
+}
+
 TEST_F(NvmlSampler, bears_every_function_missing) {
   Api bare;
   Sampler sampler(bare, first());

@@ -328,7 +328,7 @@ TEST(Layout, MarksHitsThatAreTooThinToBeSeen) {
     EXPECT_EQ(scene.node_of({Selection::What::kEvent, 0, mark.index}), mark.node);
   }
 
-  state.search.pending = true;
+  search_for(state, "gather");
   EXPECT_TRUE(lay_out(scene, state, {300, 5000, 1}).marks.empty());
 }
 

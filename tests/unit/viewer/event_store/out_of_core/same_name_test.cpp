@@ -55,9 +55,10 @@ class OutOfCoreSameName : public OutOfCoreTest {
       bool const is_here =
           columns.start[at] == columns.start[row] && columns.dur[at] == columns.dur[row];
       if (is_here || columns.name[at] != columns.name[row]) continue;
-      return Selection{Selection::What::kEvent, 0,
-                       Selection::kAnyDepth,    columns.track[at].value,
-                       columns.start[at],       columns.dur[at]};
+      return Selection{.track = columns.track[at].value,
+                       .depth = Selection::kAnyDepth,
+                       .start = columns.start[at],
+                       .dur = columns.dur[at]};
     }
 
     return std::nullopt;
@@ -160,7 +161,7 @@ TEST_F(OutOfCoreSameName, IsStoppedByEscapeAndByAnotherSelection) {
 TEST_F(OutOfCoreSameName, OfAnEventThatIsNotThereIsNone) {
   write_many(1000);
   auto const scene = open_out_of_core();
-  Selection nowhere{Selection::What::kEvent, 0, 0, 0, 123'456'789, 17};
+  Selection nowhere{.start = 123'456'789, .dur = 17};
   EXPECT_FALSE(find_same_name_in_files(*scene, {nowhere, 1, {}}, {}).event);
   nowhere.track = 99;
   EXPECT_FALSE(find_same_name_in_files(*scene, {nowhere, 1, {}}, {}).event);
