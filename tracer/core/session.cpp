@@ -331,7 +331,12 @@ void Session::add_losses(Source const& source) {
     report_.dropped_setting = source.buffer_setting();
   }
 
-  if (report_.problem.empty()) report_.problem = source.problem();
+  std::string const problem = source.problem();
+  if (problem.empty()) return;
+  if (report_.problem.empty()) report_.problem = problem;
+  // A line on stderr is gone when the trace is read.
+  std::vector<std::string>& notes = store_.log.notes;
+  if (std::find(notes.begin(), notes.end(), problem) == notes.end()) notes.push_back(problem);
 }
 
 void Session::finish() {

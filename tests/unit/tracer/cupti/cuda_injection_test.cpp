@@ -58,6 +58,8 @@ TEST_F(CudaInjection, says_why_there_is_no_cupti_and_records_the_rest) {
   EXPECT_EQ(count_names(trace).at("step"), 3);
   EXPECT_THAT(trace.info().facts,
               Contains(Pair("cuda tracing", HasSubstr("off: /does/not/exist"))));
+  EXPECT_THAT(trace.log().notes,
+              Contains(HasSubstr("CUDA calls and kernels were not recorded: /does/not/exist")));
 }
 
 TEST_F(CudaInjection, says_that_the_driver_does_not_work) {
