@@ -4,6 +4,7 @@
 
 #include "doctor/library.h"
 #include "doctor/machine.h"
+#include "tracer/core/options.h"
 
 namespace stepscope::doctor {
 namespace {
@@ -43,7 +44,7 @@ constexpr std::array kSettings = {
 std::vector<Check> check_nccl_plugin(Places const& places) {
   auto const value = variable(places, kNcclPlugin);
   if (!value || value->empty() || value->ends_with(kTracer)) return {};
-  if (*value == "none")
+  if (tracer::means_no_nccl_plugin(*value))
     return {
         {"other tools", Verdict::kWarning,
          fmt::format("{}=none: NCCL loads no plugin, and nothing is recorded of NCCL", kNcclPlugin),

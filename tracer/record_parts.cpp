@@ -57,7 +57,7 @@ std::string_view nccl_plugin_of_user() {
 
 /// NCCL's plugin stays the user's: Stepscope would record nothing of NCCL, or the user wants none.
 bool keeps_nccl_plugin(RecordOptions const& options, std::string_view plugin) {
-  return !plugin.empty() && (options.nccl == "off" || plugin == kNoNcclPlugin);
+  return !plugin.empty() && (options.nccl == "off" || means_no_nccl_plugin(plugin));
 }
 
 /// The library that tells the tracer when a program ends without exit handlers. Nothing when it
@@ -359,11 +359,12 @@ void print_what_is_left_out(RecordOptions const& options) {
                  "nothing; unset it\n",
                  variable, base::printable(std::string(library)));
 
-  if (options.nccl != "off" && nccl_plugin_of_user() == kNoNcclPlugin)
-    fmt::print(stderr,
-               "stepscope: {}={} is kept, so that nothing is recorded of NCCL; unset it to record "
-               "its collectives\n",
-               kNcclPluginVariable, kNoNcclPlugin);
+  if (options.nccl != "off" && means_no_nccl_plugin(nccl_plugin_of_user()))
+    fmt::print(
+        stderr,
+        "stepscope: {}=none is kept, so that nothing is recorded of NCCL; unset it to record "
+        "its collectives\n",
+        kNcclPluginVariable);
 }
 
 int explain_exec_error(std::string const& program, int reason) {

@@ -1,6 +1,8 @@
 #include "tracer/core/options.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
@@ -136,6 +138,13 @@ std::optional<CaptureOptions> options_from_environment() {
           .value_or(1);
   options.report_loss = is_set(kReportLossVariable) || is_set(kVerboseVariable);
   return options;
+}
+
+bool means_no_nccl_plugin(std::string_view value) {
+  constexpr std::string_view kNone = "none";
+  return std::equal(value.begin(), value.end(), kNone.begin(), kNone.end(), [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  });
 }
 
 bool is_own_run_file(std::string_view file_name) {

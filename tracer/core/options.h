@@ -63,8 +63,9 @@ inline constexpr size_t kMaxBufferMb = 1 << 20;
 /// a GPU, in the process of the command that records: a hundredth of a core.
 inline constexpr int32_t kDefaultSampleMs = 100, kMaxSampleMs = 3'600'000;
 
-/// The value of NCCL_PROFILER_PLUGIN by which the user wants no plugin at all.
-inline constexpr std::string_view kNoNcclPlugin = "none";
+/// Whether this value of NCCL_PROFILER_PLUGIN means that the user wants no plugin at all. NCCL
+/// reads it so: "none" in any case.
+bool means_no_nccl_plugin(std::string_view value);
 
 /// What NCCL reports: nothing, its calls, or its calls and what its network threads wait for (they
 /// call us five times a transfer, some 10 ns each).

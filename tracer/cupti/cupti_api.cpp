@@ -51,16 +51,20 @@ CudaInProcess find_cuda_libraries() {
   return found;
 }
 
-/// Newest major version of CUDA that the driver of this process supports; 0 = there is no driver.
-int driver_major() {
+/// Newest version of CUDA that the driver of this process supports; 0 = there is no driver.
+int driver_version() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return 0;
   auto const get_version = reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuDriverGetVersion"));
   int version = 0;
   if (get_version != nullptr) get_version(&version);
   ::dlclose(driver);
+  return version;
+}
+
+int driver_major() {
   constexpr int kPerMajor = 1000;
-  return version / kPerMajor;
+  return driver_version() / kPerMajor;
 }
 
 /// A CUPTI fits CUDA of its own major, and does not work with an older driver.
@@ -164,6 +168,7 @@ Expected<CuptiLibrary> use(void* library, std::string const& name) {
     return fail("{}: is CUPTI API version {}, set {} to the libcupti.so of CUDA 12 or newer",
                 result.path, result.version, kCuptiVariable);
 
+  result.driver_version = driver_version();
   return result;
 }
 

@@ -55,6 +55,7 @@ struct CuptiLibrary {
   std::string path;  ///< of the file it was loaded from
   uint32_t version =
       0;  ///< as cuptiGetVersion() gives it: 19 to 28 for CUDA 12, 13xxyy for CUDA 13
+  int driver_version = 0;  ///< 13010 = CUDA 13.1: newest that the driver knows; 0 = not known
 };
 
 /// Where CUPTI comes from when it is not to be searched for.

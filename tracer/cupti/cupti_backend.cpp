@@ -149,18 +149,15 @@ class SharedCupti final : public CuptiBackend {
     return {"cuptiSubscribe_v2", result};
   }
 
-  /// The documents name this attribute for CUDA 13.4: it is read back, so that a CUPTI which takes
-  /// the number for another setting is noticed.
+  /// The documents name this attribute for CUDA 13.4. It is read before and after: a CUPTI that
+  /// takes the number for another setting would mostly answer something else.
   CallResult use_system_thread_ids() override {
-    CUpti_ActivityThreadIdType type = CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM;
-    auto const written = write(SubscriberAttribute::kThreadIdType, type);
-    if (!written.worked()) return written;
+    auto const before = expect_thread_ids(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
+    if (!before.worked()) return before;
 
-    type = CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT;
-    auto const read = this->read(SubscriberAttribute::kThreadIdType, type);
-    if (read.worked() && type != CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
-      return {read.call, CUPTI_ERROR_NOT_SUPPORTED};
-    return read;
+    auto const written =
+        write(SubscriberAttribute::kThreadIdType, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    return written.worked() ? expect_thread_ids(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) : written;
   }
   CallResult set_flag(CUpti_ActivityAttribute attribute) override {
     return write(static_cast<SubscriberAttribute>(attribute), uint8_t{1});
@@ -221,6 +218,12 @@ class SharedCupti final : public CuptiBackend {
   [[nodiscard]] Choose function_for(CUpti_CallbackDomain domain) const {
     return domain == CUPTI_CB_DOMAIN_RUNTIME_API ? shared().enable_runtime_api
                                                  : shared().enable_driver_api;
+  }
+  [[nodiscard]] CallResult expect_thread_ids(CUpti_ActivityThreadIdType expected) const {
+    CUpti_ActivityThreadIdType type = CUPTI_ACTIVITY_THREAD_ID_TYPE_SIZE;
+    auto const read = this->read(SubscriberAttribute::kThreadIdType, type);
+    bool const is_other = read.worked() && type != expected;
+    return is_other ? CallResult{read.call, CUPTI_ERROR_NOT_SUPPORTED} : read;
   }
   template <class Value>
   CallResult write(SubscriberAttribute attribute, Value value) {

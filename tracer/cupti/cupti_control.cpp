@@ -23,6 +23,9 @@ constexpr std::array kApiDomains = {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN
 /// The tightest try counts: one is usually enough, four make a preempted one improbable.
 constexpr int kClockTries = 4;
 
+/// CUDA's version of the drivers r610: older ones have one subscriber, whatever CUPTI is.
+constexpr int kFirstSharedDriver = 13'030;
+
 constexpr std::string_view kFlushAll = "cuptiActivityFlushAll";
 
 uint64_t CUPTIAPI timestamp() { return static_cast<uint64_t>(monotonic_ns()); }
@@ -79,38 +82,48 @@ std::optional<std::string> CuptiControl::hear_state(CUpti_CallbackId state,
 }
 
 base::Expected<void> CuptiControl::begin(Callbacks const& callbacks) {
-  if (!begin_shared(callbacks)) {
-    backend_ = classic_cupti(api());
-    if (auto begun = subscribe(callbacks); !begun) return begun;
-  }
+  callbacks_ = callbacks;
+  if (!begin_shared()) return begin_alone();
+  note_control();
+  return {};
+}
+
+base::Expected<void> CuptiControl::begin_alone() {
+  backend_ = classic_cupti(api());
+  if (auto begun = subscribe(); !begun) return begun;
   note_control();
   return {};
 }
 
 /// False: the classic functions have to do. Where these are refused, too, the error is theirs.
-bool CuptiControl::begin_shared(Callbacks const& callbacks) {
-  bool const is_possible = library_.version >= cupti::k13v3 && api().of_subscriber.is_complete();
+bool CuptiControl::begin_shared() {
+  int const driver = library_.driver_version;
+  bool const is_possible = library_.version >= cupti::k13v3 && api().of_subscriber.is_complete() &&
+                           (driver == 0 || driver >= kFirstSharedDriver);
   if (!is_possible || is_set_to(kSharedVariable, "0")) return false;
 
   backend_ = shared_cupti(api());
-  auto const begun = subscribe(callbacks);
+  auto const begun = subscribe();
   if (begun) return true;
 
-  // Without the advice behind the comma: it is for who is refused both ways.
-  std::string_view const reason = begun.error().message;
-  note_("cuda subscribers",
-        fmt::format("CUPTI is taken alone: {}", reason.substr(0, reason.find(", "))));
+  note_taken_alone(begun.error().message);
   return false;
 }
 
-base::Expected<void> CuptiControl::subscribe(Callbacks const& callbacks) {
+/// Without the advice behind the comma: it is for who is refused both ways.
+void CuptiControl::note_taken_alone(std::string_view reason) {
+  note_("cuda subscribers",
+        fmt::format("CUPTI is taken alone: {}", reason.substr(0, reason.find(", "))));
+}
+
+base::Expected<void> CuptiControl::subscribe() {
   // First: without several subscribers only this tells whether CUPTI is ours.
-  auto const subscribed = backend_->subscribe(callbacks.call, callbacks.call_data);
+  auto const subscribed = backend_->subscribe(callbacks_.call, callbacks_.call_data);
   if (!backend_->other_tool().empty()) other_tool_ = backend_->other_tool();
   if (auto taken = check(subscribed); !taken) return taken;
 
   is_subscribed_ = true;
-  auto configured = configure(callbacks);
+  auto configured = configure();
   if (!configured) {
     watched_.clear();
     rest();
@@ -130,7 +143,7 @@ void CuptiControl::note_control() {
           "graphs are not in the trace");
 }
 
-base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
+base::Expected<void> CuptiControl::configure() {
   auto done = check(backend_->use_system_thread_ids());
   if (done && !has_own_clock()) done = check(backend_->use_clock(timestamp));
   if (!done) return done;
@@ -145,14 +158,16 @@ base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
   prepare_hardware_events();
   backend_->skip_unfinished_queries();
 
-  return check(backend_->register_buffers(callbacks.buffer_requested, callbacks.buffer_completed));
+  return check(
+      backend_->register_buffers(callbacks_.buffer_requested, callbacks_.buffer_completed));
 }
 
 void CuptiControl::prepare_hardware_events() {
   if (api().enable_hw_trace == nullptr || !wants_hardware_events(library_.version)) return;
-  if (backend_->takes_hardware_events_at_once())
-    ask_for_hardware_events();
-  else
+  if (backend_->takes_hardware_events_at_once()) {
+    // The attribute's number is known from the order of a list alone, and it is for all tools.
+    if (is_set_to(kHardwareEventsVariable, "1")) ask_for_hardware_events();
+  } else
     watch(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
 }
 
@@ -168,6 +183,23 @@ void CuptiControl::ask_for_hardware_events() {
         is_risky ? "hardware events were asked for, with which CUPTI before CUDA 13.4 Update 1 may "
                    "damage memory, also on the thread that flushes (pytorch#186861)"
                  : "hardware events were asked for");
+}
+
+base::Expected<void> CuptiControl::start(bool with_window) {
+  auto started = enable_all(with_window);
+  if (started || reader() == nullptr) return started;
+
+  // Nothing has been recorded so far.
+  note_taken_alone(started.error().message);
+  end();
+  rest();
+  started = begin_alone();
+  return started ? enable_all(with_window) : started;
+}
+
+base::Expected<void> CuptiControl::enable_all(bool with_window) {
+  auto enabled = enable(true);
+  return enabled && with_window ? enable(false) : enabled;
 }
 
 base::Expected<void> CuptiControl::enable(bool before_window) {

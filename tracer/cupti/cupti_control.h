@@ -61,8 +61,12 @@ class CuptiControl {
   /// Where CUPTI allows it other tools may record beside us; otherwise it is ours alone.
   /// Errors: the call, CUPTI's reason, what to do; the subscription is released then.
   base::Expected<void> begin(Callbacks const& callbacks);
-  /// Records the kinds that are wanted before the window, or the others. Errors as of begin().
-  base::Expected<void> enable(bool before_window);
+  /// Records the kinds that are wanted before the window, and those of the window. Where CUPTI
+  /// refuses that for one of several subscribers, begins again by the classic functions. Errors as
+  /// of begin().
+  base::Expected<void> start(bool with_window);
+  /// Records those of the window, too. Errors as of begin().
+  base::Expected<void> start_window() { return enable(false); }
   /// Has `call` called for these functions of the runtime and the driver.
   void watch(std::vector<std::string_view> const& functions);
   /// In `call`, when CUPTI tells of its own state: keeps it as a fact. The reason when it has ended
@@ -107,9 +111,13 @@ class CuptiControl {
  private:
   [[nodiscard]] std::optional<int64_t> read_clock() const;
   [[nodiscard]] base::Expected<void> check(CallResult const& done) const;
-  [[nodiscard]] bool begin_shared(Callbacks const& callbacks);
-  base::Expected<void> subscribe(Callbacks const& callbacks);
-  base::Expected<void> configure(Callbacks const& callbacks);
+  [[nodiscard]] bool begin_shared();
+  base::Expected<void> begin_alone();
+  base::Expected<void> enable(bool before_window);
+  base::Expected<void> enable_all(bool with_window);
+  void note_taken_alone(std::string_view reason);
+  base::Expected<void> subscribe();
+  base::Expected<void> configure();
   void prepare_hardware_events();
   void note_control();
   void watch(CUpti_CallbackDomain domain, CUpti_CallbackId function);
@@ -122,6 +130,7 @@ class CuptiControl {
   CuptiLibrary const library_;
   Workarounds const workarounds_;
   Note const note_;
+  Callbacks callbacks_;                    ///< from begin() on
   bool const may_finalize_;                ///< the user asked for it
   std::unique_ptr<CuptiBackend> backend_;  ///< from begin() on
   std::string other_tool_;                 ///< that refused us, if its name is known

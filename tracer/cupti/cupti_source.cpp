@@ -153,7 +153,7 @@ CuptiSource::Recording CuptiSource::move_to(Recording to) {
     return to;
   }
 
-  bool const works = from == Recording::kNotYet ? attach() && start_recording(to) : enable(false);
+  bool const works = from == Recording::kNotYet ? attach() && start_recording(to) : enter_window();
   if (works) return to;
   if (from != Recording::kNotYet) stop_recording();
   return Recording::kOver;
@@ -189,8 +189,9 @@ bool CuptiSource::attach() {
 }
 
 bool CuptiSource::start_recording(Recording what) {
-  bool const works = enable(true) && (what == Recording::kBaseline || enable(false));
-  if (!works) {
+  auto const enabled = control_->start(what != Recording::kBaseline);
+  if (!enabled) {
+    give_up(enabled.error().message);
     control_->end();
     // A subscriber of its own hinders no other tool, and its records can be read until it leaves.
     if (control_->reader() == nullptr) control_->rest();
@@ -213,8 +214,9 @@ std::vector<std::string_view> CuptiSource::watched_functions() const {
   return result;
 }
 
-bool CuptiSource::enable(bool before_window) {
-  auto const enabled = control_->enable(before_window);
+/// The window opens: what is recorded before it is recorded already.
+bool CuptiSource::enter_window() {
+  auto const enabled = control_->start_window();
   if (!enabled) give_up(enabled.error().message);
   return enabled.has_value();
 }

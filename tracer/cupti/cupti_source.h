@@ -81,7 +81,7 @@ class CuptiSource : public Source {
   Recording move_to(Recording to);
   bool attach();
   bool start_recording(Recording what);
-  bool enable(bool before_window);
+  bool enter_window();
   void stop_recording();
   void take_down();
   /// Records, and CUPTI may be called.

@@ -69,7 +69,7 @@ void set_nccl_plugin(char const* own_library) {
   std::string const chosen = text != nullptr ? text : "";
   char const* const detail = std::getenv(kNcclVariable);
   bool const is_off = detail != nullptr && std::string_view(detail) == "off";
-  if (!chosen.empty() && (chosen == kNoNcclPlugin || is_off)) return;
+  if (!chosen.empty() && (means_no_nccl_plugin(chosen) || is_off)) return;
 
   set_variable(kPlugin, own_library);
   if (!chosen.empty()) set_variable(kOtherNcclPluginVariable, chosen);

@@ -23,6 +23,13 @@ TEST(ParseSteps, that_make_no_range_are_refused) {
     EXPECT_FALSE(parse_steps(text)) << text;
 }
 
+TEST(NcclPlugin, is_none_in_any_case) {
+  for (char const* const value : {"none", "None", "NONE"})
+    EXPECT_TRUE(means_no_nccl_plugin(value)) << value;
+  for (char const* const value : {"", "non", "nones", "inspector"})
+    EXPECT_FALSE(means_no_nccl_plugin(value)) << value;
+}
+
 TEST(BufferVariables, say_how_much_memory_each_kind_of_event_may_take) {
   ::setenv(kOutputVariable, "/tmp", 1);
   EXPECT_EQ(options_from_environment()->cuda_buffers_bytes, kDefaultCudaBufferMb << 20);

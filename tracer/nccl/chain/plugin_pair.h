@@ -41,6 +41,14 @@ class SharedPlugins {
     }
     return made;
   }
+  /// What NCCL means by a context. A network thread that works for another process (PXN) passes the
+  /// other one's, which points to nothing here: each plugin gets none then.
+  [[nodiscard]] Contexts find_contexts(void const* context) const {
+    for (auto const* one = contexts_.load(std::memory_order_acquire); one != nullptr;
+         one = one->next)
+      if (one == context) return *one;
+    return {};
+  }
   [[nodiscard]] uint64_t add(uint64_t type, HandlePair pair) {
     bool const is_leaf = type == kProxyStep || type == kKernelChannel || type == kNetworkPlugin;
     if (uint64_t const number = (is_leaf ? leaves_ : parents_).add(pair); number != 0)
@@ -65,7 +73,9 @@ class SharedPlugins {
   void pass_masks_on() {
     auto const other = static_cast<int>(wanted_by_other());
     int* const to = nccl_mask.load(std::memory_order_relaxed);
-    if (to == nullptr || passed_on.exchange(other, std::memory_order_relaxed) == other) return;
+    // Read first: all threads pass here at each event, and an exchange takes the line from others.
+    if (to == nullptr || passed_on.load(std::memory_order_relaxed) == other) return;
+    if (passed_on.exchange(other, std::memory_order_relaxed) == other) return;
     std::atomic_ref<int>(*to).store(
         other | static_cast<int>(own_mask.load(std::memory_order_relaxed)),
         std::memory_order_relaxed);
@@ -166,7 +176,7 @@ class PluginPair<Plugin<Init, Event>> {
     shared_->pass_masks_on();
 
     auto const type = static_cast<uint64_t>(event->type);
-    Contexts const contexts = context != nullptr ? *static_cast<Contexts*>(context) : Contexts();
+    Contexts const contexts = shared_->find_contexts(context);
     auto const [parent, group] = parents_of(const_cast<Event&>(*event));
     HandlePair const parents = parent != nullptr ? shared_->find(*parent) : HandlePair();
     HandlePair const groups = group != nullptr ? shared_->find(*group) : HandlePair();
@@ -206,9 +216,10 @@ class PluginPair<Plugin<Init, Event>> {
 
   static Result finalize(void* context) {
     if (context == nullptr) return kSuccess;
-    auto const& contexts = *static_cast<Contexts const*>(context);
+    Contexts const contexts = shared_->find_contexts(context);
     own_->finalize(contexts.own);
-    if (contexts.has_other) other_->finalize(contexts.other);
+    // Alone, a plugin that made no context is not asked: some would follow the null.
+    if (contexts.has_other && contexts.other != nullptr) other_->finalize(contexts.other);
     return kSuccess;
   }
 

@@ -16,6 +16,17 @@ namespace stepscope::tracer {
 inline constexpr size_t kBufferBytes = 16 << 10;
 inline constexpr int64_t kExitTimeoutNs = 200'000'000;
 
+/// What the user wants of hardware events, until the end of a test.
+class HardwareEventsVariable {
+ public:
+  explicit HardwareEventsVariable(char const* value) {
+    ::setenv(kHardwareEventsVariable, value, 1);
+  }
+  ~HardwareEventsVariable() { ::unsetenv(kHardwareEventsVariable); }
+  HardwareEventsVariable(HardwareEventsVariable const&) = delete;
+  HardwareEventsVariable& operator=(HardwareEventsVariable const&) = delete;
+};
+
 /// A session's source and store, driven by hand. CUPTI is the fake.
 class CuptiSourceTest : public testing::Test {
  protected:
@@ -25,7 +36,7 @@ class CuptiSourceTest : public testing::Test {
     options.cuda_buffer_bytes = kBufferBytes;
     auto const load = [this]() -> base::Expected<CuptiLibrary> {
       if (!load_error.empty()) return base::fail("{}", load_error);
-      return CuptiLibrary{FakeCupti::api(), "/fake/libcupti.so", version};
+      return CuptiLibrary{FakeCupti::api(), "/fake/libcupti.so", version, driver_version};
     };
     source = std::make_unique<CuptiSource>(window, options, devices, load, kExitTimeoutNs);
   }
@@ -76,6 +87,7 @@ class CuptiSourceTest : public testing::Test {
   ClockFit clock{ClockSample{kOrigin, kOrigin}};
   std::string load_error;
   uint32_t version = cupti::k13v1;  ///< of the fake, before driver_starts()
+  int driver_version = 0;           ///< as the library of CUPTI tells it: not known
   std::unique_ptr<CuptiSource> source;
 };
 

@@ -232,16 +232,6 @@ TEST_F(CuptiSourceTest, survives_every_refusal_of_a_call_that_it_needs) {
   }
 }
 
-class HardwareEventsVariable {
- public:
-  explicit HardwareEventsVariable(char const* value) {
-    ::setenv(kHardwareEventsVariable, value, 1);
-  }
-  ~HardwareEventsVariable() { ::unsetenv(kHardwareEventsVariable); }
-  HardwareEventsVariable(HardwareEventsVariable const&) = delete;
-  HardwareEventsVariable& operator=(HardwareEventsVariable const&) = delete;
-};
-
 TEST_F(CuptiSourceTest,
        does_not_ask_a_cupti_for_hardware_events_whose_faults_would_harm_the_program) {
   version = cupti::k13v4Update1 - 1;

@@ -127,6 +127,39 @@ TEST_F(SharedCupti, IsTakenAloneWhereTheAttributeOfThreadIdsIsAnotherOne) {
   expect_taken_alone();
 }
 
+TEST_F(SharedCupti, IsTakenAloneWhereThreadIdsAreNotOfTheDefaultType) {
+  fake.inside = [this](std::string const& call) {
+    if (call == "Subscribe_v2") fake.set_attribute(kThreadIdType, 1);
+  };
+  source->driver_starts();
+  expect_taken_alone();
+}
+
+TEST_F(SharedCupti, IsTakenAloneWithAnOlderDriver) {
+  driver_version = 13'020;
+  source->driver_starts();
+  EXPECT_EQ(fake.count("Subscribe_v2"), 0U);
+  expect_taken_alone();
+}
+
+TEST_F(SharedCupti, IsTakenAloneWhereKindsAreRefused) {
+  fake.answers[fmt::format("ActivityEnable_v2 {}",
+                           static_cast<int>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL))] =
+      CUPTI_ERROR_NOT_SUPPORTED;
+  source->driver_starts();
+  expect_taken_alone();
+  EXPECT_EQ(fake.count("Unsubscribe"), 1U);
+
+  drain();
+  auto record = kernel("k", {0, 0}, 1);
+  record.start = record.end = static_cast<uint64_t>(monotonic_ns());
+  ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
+  finish();
+  EXPECT_THAT(names(), testing::ElementsAre("k"));
+  EXPECT_EQ(source->problem(), "");
+  EXPECT_THAT(fact("cuda subscribers"), HasSubstr("CUPTI is taken alone"));
+}
+
 TEST_F(SharedCupti, SaysWhichToolHoldsCuptiWhereBothWaysAreRefused) {
   fake.other_tool = "CUPTI for Kineto";
   fake.answers["Subscribe_v2"] = fake.answers["Subscribe"] =
@@ -189,6 +222,7 @@ TEST_F(SharedCupti, SaysThatAnotherToolHidesTheKernelsOfGraphs) {
 
 TEST_F(SharedCupti, AsksForHardwareEventsBeforeAnyKindIsEnabled) {
   version = cupti::k13v4Update1;
+  HardwareEventsVariable const wanted("1");
   source->driver_starts();
   std::string const asked = fmt::format("ActivitySetAttribute_v2 {}",
                                         static_cast<int>(SubscriberAttribute::kHardwareEvents));
@@ -196,6 +230,14 @@ TEST_F(SharedCupti, AsksForHardwareEventsBeforeAnyKindIsEnabled) {
             fake.position(
                 fmt::format("ActivityEnable_v2 {}", static_cast<int>(CUPTI_ACTIVITY_KIND_DEVICE))));
   EXPECT_EQ(fake.count("ActivityEnableHWTrace"), 0U);
+}
+
+TEST_F(SharedCupti, AsksForNoHardwareEventsOfItsOwnAccord) {
+  version = cupti::k13v4Update1;
+  source->driver_starts();
+  EXPECT_EQ(fake.count(fmt::format("ActivitySetAttribute_v2 {}",
+                                   static_cast<int>(SubscriberAttribute::kHardwareEvents))),
+            0U);
 }
 
 TEST_F(SharedCupti, CountsWhatCuptiDroppedForThisSubscriber) {

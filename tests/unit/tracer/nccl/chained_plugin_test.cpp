@@ -237,6 +237,44 @@ TEST_F(ChainedPlugin, gets_handles_of_another_process_as_they_are) {
   EXPECT_EQ(count("stop 8"), 1U);
 }
 
+TEST_F(ChainedPlugin, gets_no_context_of_another_process) {
+  ASSERT_EQ(in_child(
+                [] {
+                  auto const* const plugin = find_plugin<PluginV6>("ncclProfiler_v6");
+                  void* context = nullptr;
+                  void* handle = nullptr;
+                  int mask = 0;
+                  init(*plugin, &context, &mask);
+
+                  // A network thread that works for another process has that one's context.
+                  auto* const foreign = reinterpret_cast<void*>(0x1234);
+                  auto const event = plain_event<EventV6>(kProxyStep, nullptr);
+                  plugin->start_event(foreign, &handle, &event);
+                  plugin->stop_event(handle);
+                  plugin->finalize(foreign);
+                  return handle != nullptr ? 0 : 11;
+                },
+                with(kNewPlugin)),
+            0);
+  EXPECT_EQ(count("start 16 "), 1U);
+  EXPECT_EQ(count("stop 16"), 1U);
+  EXPECT_EQ(count("finalize"), 0U);
+}
+
+TEST_F(ChainedPlugin, that_made_no_context_is_not_asked_to_end) {
+  auto const begin_and_end = [] {
+    auto const* const plugin = find_plugin<PluginV6>("ncclProfiler_v6");
+    void* context = nullptr;
+    int mask = 0;
+    init(*plugin, &context, &mask);
+    plugin->finalize(context);
+    return context != nullptr ? 0 : 11;
+  };
+
+  ASSERT_EQ(in_child(begin_and_end, with(kNewPlugin, {{kCountingContext, "0"}})), 0);
+  EXPECT_THAT(calls(), ElementsAre("init v6"));
+}
+
 TEST_F(ChainedPlugin, bears_null_arguments_and_handles_from_nowhere) {
   auto const misuse = [] {
     auto const* const plugin = find_plugin<PluginV5>("ncclProfiler_v5");

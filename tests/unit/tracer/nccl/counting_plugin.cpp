@@ -46,7 +46,7 @@ Result begin(void** context, int* mask, int version) {
   constexpr int kEverything = 0x7FFF;
   *mask = number(kCountingMask, kEverything);
   mask_of_nccl = mask;
-  *context = new Object;
+  *context = number(kCountingContext, 1) != 0 ? new Object : nullptr;
   write("init v" + std::to_string(version));
   return number(kCountingResult, 0);
 }

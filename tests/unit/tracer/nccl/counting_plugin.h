@@ -11,5 +11,7 @@ inline constexpr char const* kCountingMask = "COUNTING_PLUGIN_MASK";
 inline constexpr char const* kCountingStops = "COUNTING_PLUGIN_STOPS";
 /// What init() returns.
 inline constexpr char const* kCountingResult = "COUNTING_PLUGIN_RESULT";
+/// Whether init() makes a context; 0 = it makes none, as NCCL's inspector where it is off.
+inline constexpr char const* kCountingContext = "COUNTING_PLUGIN_CONTEXT";
 
 }  // namespace stepscope::tracer::nccl
