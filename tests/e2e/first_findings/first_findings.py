@@ -22,7 +22,7 @@ MISSING = 77
 HEADER = """# First findings on real traces
 
 This is what Stepscope says first about real traces, and how each claim was checked. Other people's tools recorded these traces; they are not part
-of this repository. `tests/e2e/first_findings` makes the table: it reads the recorded events in SQL and counts again, in a few lines of Python that
+of this repository. `tests/e2e/first_findings` makes the table: it reads the recorded events in SQL and counts again. It does so in a few lines of Python that
 share nothing with the analyzer. The test fails when a number does not hold, or when a first finding changes and this table does not.
 [FINDINGS.md](FINDINGS.md) explains the findings.
 
