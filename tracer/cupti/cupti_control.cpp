@@ -83,16 +83,13 @@ std::optional<std::string> CuptiControl::hear_state(CUpti_CallbackId state,
 
 base::Expected<void> CuptiControl::begin(Callbacks const& callbacks) {
   callbacks_ = callbacks;
-  if (!begin_shared()) return begin_alone();
-  note_control();
-  return {};
+  if (begin_shared()) return {};
+  return begin_alone();
 }
 
 base::Expected<void> CuptiControl::begin_alone() {
   backend_ = classic_cupti(api());
-  if (auto begun = subscribe(); !begun) return begun;
-  note_control();
-  return {};
+  return subscribe();
 }
 
 /// False: the classic functions have to do. Where these are refused, too, the error is theirs.
@@ -187,14 +184,17 @@ void CuptiControl::ask_for_hardware_events() {
 
 base::Expected<void> CuptiControl::start(bool with_window) {
   auto started = enable_all(with_window);
-  if (started || reader() == nullptr) return started;
+  if (!started && reader() != nullptr) {
+    // No record has been made so far.
+    note_taken_alone(started.error().message);
+    end();
+    rest();
+    started = begin_alone();
+    if (started) started = enable_all(with_window);
+  }
 
-  // Nothing has been recorded so far.
-  note_taken_alone(started.error().message);
-  end();
-  rest();
-  started = begin_alone();
-  return started ? enable_all(with_window) : started;
+  if (started) note_control();
+  return started;
 }
 
 base::Expected<void> CuptiControl::enable_all(bool with_window) {

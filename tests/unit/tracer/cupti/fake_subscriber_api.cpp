@@ -28,6 +28,7 @@ struct FakeSubscriberEntryPoints {
       std::strcpy(params->other_name, other.c_str());
 
     bool const allows_others = params->bytes == sizeof *params && params->allows_others != 0;
+    fake().subscriber_attributes_.clear();  // they belong to a subscription
     CUptiResult const result =
         fake().note(allows_others ? "Subscribe_v2" : "Subscribe_v2 exclusively");
     if (result != CUPTI_SUCCESS) return result;
