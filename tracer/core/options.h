@@ -14,7 +14,8 @@
 //   STEPSCOPE_CUDA_BUFFER_MB  memory for what CUDA reports, on top of that
 //   STEPSCOPE_CUDA_BUFFER_KB  of each of the buffers that it is cut into
 //   STEPSCOPE_CUDA_HES        the GPU's own timestamps where it has them (Blackwell and later):
-//                             1 = yes, 0 = no, not set = from CUDA 13.4 Update 1 on
+//                             1 = yes, 0 = no, not set = from CUDA 13.4 Update 1 on where CUPTI
+//                             is taken alone
 //   STEPSCOPE_CUPTI_SHARED    0: CUPTI is taken alone, though other tools could record beside us
 //   STEPSCOPE_CUPTI_FINALIZE  1: CUPTI leaves the process when recording ends, where that is safe
 //   STEPSCOPE_TURN_SOCKET     name of the command's socket (sockets/local_socket.h), and
