@@ -99,9 +99,9 @@ class PluginPair<Plugin<Init, Event>> {
   using Table = Plugin<Init, Event>;
 
   static Table const* join(SharedPlugins& shared, Table const& own, Table const& other) {
-    shared_ = &shared;
-    own_ = &own;
-    other_ = &other;
+    both_plugins = &shared;
+    own_plugin = &own;
+    other_plugin = &other;
     static constexpr Table kBoth = {"Stepscope", init_function(), start,
                                     stop,        record_state,    finalize};
     return &kBoth;
@@ -116,16 +116,18 @@ class PluginPair<Plugin<Init, Event>> {
     if (context == nullptr || mask == nullptr) return kSuccess;
     Contexts contexts;
     int own_mask = 0;
-    call_init(*own_, &contexts.own, &own_mask);
-    if (own_mask != 0) shared_->own_mask = static_cast<uint64_t>(own_mask);
-    contexts.has_other = call_init(*other_, &contexts.other, &shared_->other_mask) == kSuccess;
-    if (!contexts.has_other && shared_->when_other_fails != nullptr) shared_->when_other_fails();
+    call_init(*own_plugin, &contexts.own, &own_mask);
+    if (own_mask != 0) both_plugins->own_mask = static_cast<uint64_t>(own_mask);
+    contexts.has_other =
+        call_init(*other_plugin, &contexts.other, &both_plugins->other_mask) == kSuccess;
+    if (!contexts.has_other && both_plugins->when_other_fails != nullptr)
+      both_plugins->when_other_fails();
 
-    auto const other_mask = static_cast<int>(shared_->wanted_by_other());
-    shared_->nccl_mask = mask;
-    shared_->passed_on = other_mask;
-    *mask = other_mask | static_cast<int>(shared_->own_mask.load());
-    *context = shared_->add(contexts);
+    auto const other_mask = static_cast<int>(both_plugins->wanted_by_other());
+    both_plugins->nccl_mask = mask;
+    both_plugins->passed_on = other_mask;
+    *mask = other_mask | static_cast<int>(both_plugins->own_mask.load());
+    *context = both_plugins->add(contexts);
     return kSuccess;
   }
 
@@ -173,59 +175,59 @@ class PluginPair<Plugin<Init, Event>> {
     if (handle == nullptr) return kSuccess;
     *handle = nullptr;
     if (event == nullptr) return kSuccess;
-    shared_->pass_masks_on();
+    both_plugins->pass_masks_on();
 
     auto const type = static_cast<uint64_t>(event->type);
-    Contexts const contexts = shared_->find_contexts(context);
+    Contexts const contexts = both_plugins->find_contexts(context);
     auto const [parent, group] = parents_of(const_cast<Event&>(*event));
-    HandlePair const parents = parent != nullptr ? shared_->find(*parent) : HandlePair();
-    HandlePair const groups = group != nullptr ? shared_->find(*group) : HandlePair();
+    HandlePair const parents = parent != nullptr ? both_plugins->find(*parent) : HandlePair();
+    HandlePair const groups = group != nullptr ? both_plugins->find(*group) : HandlePair();
     HandlePair made;
 
-    if (reports_event(shared_->own_mask.load(std::memory_order_relaxed), type)) {
+    if (reports_event(both_plugins->own_mask.load(std::memory_order_relaxed), type)) {
       if (parent != nullptr) *parent = to_pointer(parents.own);
       if (group != nullptr) *group = to_pointer(groups.own);
       void* own = nullptr;
-      own_->start_event(contexts.own, &own, event);
+      own_plugin->start_event(contexts.own, &own, event);
       made.own = to_handle(own);
     }
 
-    if (contexts.has_other && reports_event(shared_->wanted_by_other(), type)) {
+    if (contexts.has_other && reports_event(both_plugins->wanted_by_other(), type)) {
       if (parent != nullptr) *parent = parents.other;
       if (group != nullptr) *group = groups.other;
-      other_->start_event(contexts.other, &made.other, event);
+      other_plugin->start_event(contexts.other, &made.other, event);
     }
 
-    *handle = to_pointer(shared_->add(type, made));
+    *handle = to_pointer(both_plugins->add(type, made));
     return kSuccess;
   }
 
   static Result stop(void* handle) {
-    HandlePair const pair = shared_->find(handle);
-    if (pair.own != 0) own_->stop_event(to_pointer(pair.own));
-    if (pair.other != nullptr) other_->stop_event(pair.other);
+    HandlePair const pair = both_plugins->find(handle);
+    if (pair.own != 0) own_plugin->stop_event(to_pointer(pair.own));
+    if (pair.other != nullptr) other_plugin->stop_event(pair.other);
     return kSuccess;
   }
 
   static Result record_state(void* handle, int state, void const* arguments) {
-    HandlePair const pair = shared_->find(handle);
-    if (pair.own != 0) own_->record_state(to_pointer(pair.own), state, arguments);
-    if (pair.other != nullptr) other_->record_state(pair.other, state, arguments);
+    HandlePair const pair = both_plugins->find(handle);
+    if (pair.own != 0) own_plugin->record_state(to_pointer(pair.own), state, arguments);
+    if (pair.other != nullptr) other_plugin->record_state(pair.other, state, arguments);
     return kSuccess;
   }
 
   static Result finalize(void* context) {
     if (context == nullptr) return kSuccess;
-    Contexts const contexts = shared_->find_contexts(context);
-    own_->finalize(contexts.own);
+    Contexts const contexts = both_plugins->find_contexts(context);
+    own_plugin->finalize(contexts.own);
     // Alone, a plugin that made no context is not asked: some would follow the null.
-    if (contexts.has_other && contexts.other != nullptr) other_->finalize(contexts.other);
+    if (contexts.has_other && contexts.other != nullptr) other_plugin->finalize(contexts.other);
     return kSuccess;
   }
 
-  static inline SharedPlugins* shared_ = nullptr;
-  static inline Table const* own_ = nullptr;
-  static inline Table const* other_ = nullptr;
+  static inline SharedPlugins* both_plugins = nullptr;
+  static inline Table const* own_plugin = nullptr;
+  static inline Table const* other_plugin = nullptr;
 };
 
 }  // namespace stepscope::tracer::nccl
