@@ -25,16 +25,21 @@ base::Expected<SamplingSocket> SamplingSocket::listen(std::string const& address
 
 SamplingSocket SamplingSocket::accept() const { return SamplingSocket(accept_local(number())); }
 
+/// recv() without waiting. An end that closes without having read everything resets the connection.
+/// The system reports that once, before it hands over what had arrived.
+ssize_t SamplingSocket::take(std::span<std::byte> into, int flags) const {
+  ssize_t const got = ::recv(number(), into.data(), into.size(), flags | MSG_DONTWAIT);
+  if (got >= 0 || errno != ECONNRESET) return got;
+  return ::recv(number(), into.data(), into.size(), flags | MSG_DONTWAIT);
+}
+
 SamplingSocket::Arrival SamplingSocket::wait(std::chrono::milliseconds timeout) const {
   pollfd look{number(), POLLIN, 0};
   int const limit = static_cast<int>(std::clamp<int64_t>(timeout.count(), 0, 3'600'000));
   if (::poll(&look, 1, limit) <= 0) return Arrival::kNothing;
 
-  // An end that closes without having read everything resets the connection. The system reports
-  // that once, before it hands over what had arrived.
   std::byte first{};
-  ssize_t got = ::recv(number(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got < 0 && errno == ECONNRESET) got = ::recv(number(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+  ssize_t const got = take(std::span(&first, 1), MSG_PEEK);
   if (got > 0) return Arrival::kPacket;
   bool const goes_on = got < 0 && (errno == EAGAIN || errno == EINTR);
   return goes_on ? Arrival::kNothing : Arrival::kClosed;
@@ -42,7 +47,7 @@ SamplingSocket::Arrival SamplingSocket::wait(std::chrono::milliseconds timeout) 
 
 std::optional<SamplingMessage> SamplingSocket::receive() const {
   std::vector<std::byte> packet(kMaxPacketBytes);
-  ssize_t const got = ::recv(number(), packet.data(), packet.size(), MSG_DONTWAIT);
+  ssize_t const got = take(packet, 0);
   if (got <= 0) return {};
   return decode_sampling_message(std::span(packet).first(static_cast<size_t>(got)));
 }

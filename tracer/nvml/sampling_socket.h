@@ -2,9 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+
+#include <sys/types.h>
 
 #include "trace/base/expected.h"
 #include "tracer/core/sockets/file_descriptor.h"
@@ -37,6 +41,8 @@ class SamplingSocket {
   [[nodiscard]] int number() const { return socket_.get(); }
 
  private:
+  [[nodiscard]] ssize_t take(std::span<std::byte> into, int flags) const;
+
   explicit SamplingSocket(FileDescriptor socket) : socket_(std::move(socket)) {}
 
   FileDescriptor socket_;
