@@ -68,7 +68,7 @@ std::string fix_headline(analyzer::Analysis const& analysis, WhatIfStats const& 
 }
 
 /// The finding that `analyze` names before the best fix, where no replay shows its own fix. Without
-/// this sentence both commands would blame another culprit. Empty where there is none.
+/// this sentence the two commands would blame different culprits. Empty: a replay shows every fix.
 std::string unpredicted_finding(analyzer::Analysis const& analysis, WhatIfStats const& stats,
                                 WhatIfFix const& best) {
   WhatIfFix const* first = nullptr;

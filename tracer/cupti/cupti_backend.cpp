@@ -127,8 +127,8 @@ void complete_for_subscriber(uint8_t* buffer, size_t bytes, size_t valid_bytes, 
   shared_complete.load(std::memory_order_acquire)(nullptr, 0, buffer, bytes, valid_bytes);
 }
 
-/// No classic function is called beside these: CUPTI refuses one or the other then. FlushAll,
-/// EnableCallback, EnableDomain and Unsubscribe are for both.
+/// Calls no classic function: CUPTI refuses one kind once a process has used the other. FlushAll,
+/// EnableCallback, EnableDomain and Unsubscribe belong to both.
 class SharedCupti final : public CuptiBackend {
  public:
   using CuptiBackend::CuptiBackend;

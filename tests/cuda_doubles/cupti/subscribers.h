@@ -30,10 +30,10 @@ class Subscribers final : public Observer {
   CUptiResult remove(CUpti_SubscriberHandle handle);
   /// Null = no such subscriber.
   [[nodiscard]] Recorder* find(CUpti_SubscriberHandle handle);
-  /// The name of the first of them; empty = there is none, or it has no name.
+  /// The name of the first of them; empty = no tool subscribed, or the first has no name.
   [[nodiscard]] std::string first_name();
   /// As CUPTI_ACTIVITY_ATTR_MULTIPLE_SUBSCRIBER_STATE: 0 = one is alone, 1 = several may be, 2 =
-  /// there is none.
+  /// no tool has subscribed.
   [[nodiscard]] uint8_t state();
   /// Classic functions are refused then.
   [[nodiscard]] bool are_shared();

@@ -1,6 +1,6 @@
 // Which events NCCL reports to a plugin that wants some, after src/plugin/profiler.cc of NCCL 2.23
-// to 2.30: an event comes also as the parent of one that is wanted. Two plugins that share one mask
-// are told apart by it.
+// to 2.30: an event comes also as the parent of one that is wanted. The chain
+// follows these rules to tell which of two plugins with one mask gets an event.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ struct ScalingCache {
   Background<SayScaling, ScalingView> view;
   std::optional<SayScaling> predicted_kind;  ///< that `predicted` is of
   PredictedScaling predicted;
-  std::string replay_words;          ///< what the replay is, or why there is none
+  std::string replay_words;          ///< what the replay is, or why the series has no replay
   std::unique_ptr<CurveTask> curve;  ///< null: it is there, or was never asked for
 
   bool is_busy() {

@@ -23,6 +23,7 @@ size_t record_bytes(CUpti_ActivityKind kind) {
       return sizeof(CUpti_ActivityMemcpyPtoP4);
     case CUPTI_ACTIVITY_KIND_MEMSET:
       return sizeof(CUpti_ActivityMemset4);
+
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:
       return sizeof(CUpti_ActivityAPI);
@@ -30,12 +31,14 @@ size_t record_bytes(CUpti_ActivityKind kind) {
       return sizeof(CUpti_ActivitySynchronization);
     case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
       return sizeof(CUpti_ActivityCudaEvent);
+
     case CUPTI_ACTIVITY_KIND_MEMORY2:
       return sizeof(CUpti_ActivityMemory3);
     case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
       return sizeof(CUpti_ActivityMemoryPool2);
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
       return sizeof(CUpti_ActivityOverhead);
+
     case CUPTI_ACTIVITY_KIND_DEVICE:
       return sizeof(CUpti_ActivityDevice4);
     case CUPTI_ACTIVITY_KIND_CONTEXT:
@@ -46,6 +49,7 @@ size_t record_bytes(CUpti_ActivityKind kind) {
       return sizeof(CUpti_ActivityExternalCorrelation);
     case CUPTI_ACTIVITY_KIND_JIT:
       return sizeof(CUpti_ActivityJit2);
+
     default:
       return 0;
   }
@@ -103,6 +107,7 @@ struct FakeEntryPoints {
       *text = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES";
     return CUPTI_SUCCESS;
   }
+
   static CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callback,
                                void* data) {
     CUptiResult const result = fake().note("Subscribe");
@@ -116,6 +121,7 @@ struct FakeEntryPoints {
     fake().callback_ = nullptr;
     return fake().note("Unsubscribe");
   }
+
   static CUptiResult enable_callback(uint32_t enable, CUpti_SubscriberHandle,
                                      CUpti_CallbackDomain domain, CUpti_CallbackId id) {
     fake().callbacks_[{domain, id}] = enable != 0;
@@ -129,6 +135,7 @@ struct FakeEntryPoints {
       fake().domains_.erase(domain);
     return fake().note("EnableDomain");
   }
+
   static CUptiResult set_thread_id_type(CUpti_ActivityThreadIdType type) {
     fake().thread_id_type_ = type;
     return fake().note("SetThreadIdType");
@@ -139,6 +146,7 @@ struct FakeEntryPoints {
     fake().attributes_.insert(attribute);
     return fake().note("ActivitySetAttribute");
   }
+
   static CUptiResult get_timestamp(uint64_t* time) {
     *time = static_cast<uint64_t>(monotonic_ns() + fake().clock_offset_ns);
     auto const answer = fake().answers.find("GetTimestamp");
@@ -148,12 +156,14 @@ struct FakeEntryPoints {
     fake().timestamp_ = callback;
     return fake().note("ActivityRegisterTimestampCallback");
   }
+
   static CUptiResult register_callbacks(CUpti_BuffersCallbackRequestFunc request,
                                         CUpti_BuffersCallbackCompleteFunc complete) {
     fake().request_ = request;
     fake().complete_ = complete;
     return fake().note("ActivityRegisterCallbacks");
   }
+
   static CUptiResult enable(CUpti_ActivityKind kind) {
     CUptiResult result = fake().note(fmt::format("ActivityEnable {}", static_cast<int>(kind)));
     if (auto const all = fake().answers.find("ActivityEnable"); all != fake().answers.end())
@@ -165,6 +175,7 @@ struct FakeEntryPoints {
     fake().enabled_.erase(kind);
     return fake().note(fmt::format("ActivityDisable {}", static_cast<int>(kind)));
   }
+
   static CUptiResult get_dropped(CUcontext, uint32_t, size_t* dropped) {
     *dropped = std::exchange(fake().dropped, 0);
     return fake().note("ActivityGetNumDroppedRecords");
@@ -182,6 +193,7 @@ struct FakeEntryPoints {
     fake().domains_.clear();
     return fake().note("Finalize");
   }
+
   static CUptiResult enable_runtime(CUpti_CallbackId function, uint8_t enable) {
     fake().functions_[{CUPTI_CB_DOMAIN_RUNTIME_API, function}] = enable != 0;
     return CUPTI_SUCCESS;
@@ -191,6 +203,7 @@ struct FakeEntryPoints {
     return CUPTI_SUCCESS;
   }
   static CUptiResult enable_hw_trace(uint8_t) { return fake().note("ActivityEnableHWTrace"); }
+
   // A handle is what FakeCupti::stream() makes of its numbers, a context its own number.
   static CUresult get_current_context(CUcontext* context) {
     *context = reinterpret_cast<CUcontext>(uint64_t{fake().current_context});
@@ -226,21 +239,25 @@ CuptiApi FakeCupti::api() {
   return {.get_version = Fake::get_version,
           .get_result_string = Fake::get_result_string,
           .get_callback_name = get_callback_name,
+
           .subscribe = Fake::subscribe,
           .unsubscribe = Fake::unsubscribe,
           .enable_callback = Fake::enable_callback,
           .enable_domain = Fake::enable_domain,
           .set_thread_id_type = Fake::set_thread_id_type,
           .set_attribute = Fake::set_attribute,
+
           .get_timestamp = Fake::get_timestamp,
           .register_timestamp_callback = Fake::register_timestamp,
           .register_callbacks = Fake::register_callbacks,
+
           .enable = Fake::enable,
           .disable = Fake::disable,
           .get_next_record = get_next_record,
           .get_num_dropped_records = Fake::get_dropped,
           .flush_all = Fake::flush_all,
           .finalize = Fake::finalize,
+
           .enable_runtime_api = Fake::enable_runtime,
           .enable_driver_api = Fake::enable_driver,
           .enable_hw_trace = Fake::enable_hw_trace,
