@@ -2,14 +2,17 @@
 """Sums up ctest's JUnit files for people: failures with their output, skipped cases with their reason, then the last line
 "N passed, N failed, N skipped". Exit status 1 when a case failed or none ran.
 
-usage: summarize_tests.py [--quiet] RESULTS.xml...     (--quiet: the last line alone)
+usage: summarize_tests.py [--brief] RESULTS.xml...     (--brief: no skipped and slow cases)
 """
+import itertools
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
-# Lines shown of a failed case's output: the end of it, where assertions and sanitizers report.
-SHOWN_LINES = 60
+# Lines shown of a failed case's output: its assertions and its end, where sanitizers report.
+ASSERTION_LINES = 8
+ASSERTIONS_SHOWN = 5
+LAST_LINES = 40
 
 
 def skip_reason(output, message):
@@ -22,6 +25,23 @@ def skip_reason(output, message):
     if message and not message.startswith("SKIP_"):
         return message
     return said[-1] if said else (message or "no reason given")
+
+
+def telling_lines(output):
+    """The first assertions of GoogleTest that failed, each with the test that it is in, then the end of the output."""
+    lines = output.splitlines()
+    end = max(0, len(lines) - LAST_LINES)
+    failures = [index for index, line in enumerate(lines[:end]) if re.search(r": Failure$", line)]
+    shown = []
+    for index in failures[:ASSERTIONS_SHOWN]:
+        test = next((line for line in reversed(lines[:index]) if line.startswith("[ RUN ")), None)
+        if test and test not in shown:
+            shown.append(test)
+        assertion = lines[index : min(index + ASSERTION_LINES, end)]
+        shown += itertools.takewhile(lambda line: not line.startswith("[ "), assertion)
+    if len(failures) > ASSERTIONS_SHOWN:
+        shown.append(f"… {len(failures) - ASSERTIONS_SHOWN} more")
+    return shown + (["…"] if end else []) + lines[end:]
 
 
 def read_cases(path):
@@ -40,8 +60,8 @@ def read_cases(path):
 
 
 def main(arguments):
-    quiet = "--quiet" in arguments
-    paths = [argument for argument in arguments if argument != "--quiet"]
+    brief = "--brief" in arguments
+    paths = [argument for argument in arguments if argument != "--brief"]
     if not paths:
         print(__doc__, file=sys.stderr)
         return 2
@@ -49,11 +69,11 @@ def main(arguments):
     for path in paths:
         for result, case, output, message in read_cases(path):
             cases[result].append((case, output, message))
-    if not quiet:
-        for case, output, message in cases["failed"]:
-            print(f"\nFAILED {case.get('name')} {'(' + message + ')' if message else ''}")
-            for line in output.splitlines()[-SHOWN_LINES:]:
-                print(f"    {line}")
+    for case, output, message in cases["failed"]:
+        print(f"\nFAILED {case.get('name')} {'(' + message + ')' if message else ''}")
+        for line in telling_lines(output):
+            print(f"    {line}")
+    if not brief:
         if cases["skipped"]:
             print("\nSkipped:")
             for case, output, message in cases["skipped"]:
@@ -62,8 +82,9 @@ def main(arguments):
         slow = [f"{name} {seconds:.0f} s" for seconds, name in timed[:5] if seconds >= 5]
         if slow:
             print(f"\nSlowest: {', '.join(slow)}")
-        if cases["failed"]:
-            print("\nFailed: " + ", ".join(case.get("name") for case, _, _ in cases["failed"]))
+    if cases["failed"]:
+        print("\nFailed: " + ", ".join(case.get("name") for case, _, _ in cases["failed"]))
+    if cases["failed"] or not brief:
         print()
     print(f"{len(cases['passed'])} passed, {len(cases['failed'])} failed, {len(cases['skipped'])} skipped")
     return 1 if cases["failed"] or not cases["passed"] else 0

@@ -53,6 +53,20 @@ expect "a summary with failures fails" 1 "$status"
 expect "a summary counts; what was not built has failed" "1 passed, 2 failed, 1 skipped" "$(tail -n 1 <<<"$summary")"
 expect "a summary tells why a case was skipped" "A.skips: no GPU here" "$summary"
 expect "a summary shows the output of failures" "expected 1, got 2" "$summary"
+expect "a brief summary shows the output of failures" "expected 1, got 2" "$(python3 scripts/summarize_tests.py --brief "$work/results.xml" || true)"
+
+# A program of many tests: the assertion that failed is far above the end of what it printed.
+{
+  printf '<testsuite><testcase name="B.fails" status="fail"><failure message=""/><system-out>'
+  printf '[ RUN      ] B.second\n/a/b.cpp:7: Failure\nExpected: three\n'
+  printf '[ RUN      ] B.later\n%.0s' {1..500}
+  printf '</system-out></testcase></testsuite>\n'
+} >"$work/long.xml"
+summary=$(python3 scripts/summarize_tests.py --brief "$work/long.xml" || true)
+expect "a summary names the test whose assertion failed" "B.second" "$summary"
+expect "a summary shows an assertion far above the end" "Expected: three" "$summary"
+expect "a summary leaves out what tells nothing" yes "$( (($(wc -l <<<"$summary") < 80)) && echo yes)"
+
 printf '<testsuite/>\n' >"$work/none.xml"
 expect "no case at all is no success" "0 passed" "$(python3 scripts/summarize_tests.py "$work/none.xml" && echo good || true)"
 

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <variant>
 
 #include "tests/gpu/cuda_backend.h"
@@ -369,25 +371,37 @@ TEST_F(CudaLayers, OutOfMemorySaysWhoAskedAndWhoHoldsTheRest) {
                   ::testing::HasSubstr("held by scratch")));
 }
 
+// A device compares its clock with the host's when it is opened. A program that takes the core in
+// that moment moves all times of the device by half of what the comparison took. So the times of
+// one of several devices must be right, and the order of events always.
 TEST_F(CudaLayers, EventsAreReachedInOrderAndWithinTheHostsTime) {
   auto const now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
   constexpr int64_t kClocksApartNs = 100'000;
-  Buffer const x = empty(cuda(), size_t{1} << 24U);
+  constexpr int kDevices = 20;
 
-  int64_t const begin = now();
-  Event const first = cuda().record(StreamKind::kCompute);
-  for (int i = 0; i < 50; ++i)
-    cuda().run("fill", elementwise::Fill{x.floats(), 1.0F}, x.bytes() / 4);
-  Event const second = cuda().record(StreamKind::kCompute);
-  cuda().wait(StreamKind::kCopy, second);
-  Event const third = cuda().record(StreamKind::kCopy);
-  cuda().synchronize(third);
+  int64_t least_outside_ns = std::numeric_limits<int64_t>::max();
+  for (int i = 0; i < kDevices && least_outside_ns > kClocksApartNs; ++i) {
+    auto const group = open_devices("cuda", {});
+    ASSERT_TRUE(group.has_value()) << group.error().message;
+    Device& device = *group->devices.front();
+    Buffer const x = empty(device, size_t{1} << 20U);
 
-  int64_t const end = now();
-  EXPECT_GE(first->reached_ns(), begin - kClocksApartNs);
-  EXPECT_GT(second->reached_ns(), first->reached_ns());
-  EXPECT_GE(third->reached_ns(), second->reached_ns());
-  EXPECT_LE(third->reached_ns(), end + kClocksApartNs);
+    int64_t const begin = now();
+    Event const first = device.record(StreamKind::kCompute);
+    for (int fill = 0; fill < 50; ++fill)
+      device.run("fill", elementwise::Fill{x.floats(), 1.0F}, x.bytes() / 4);
+    Event const second = device.record(StreamKind::kCompute);
+    device.wait(StreamKind::kCopy, second);
+    Event const third = device.record(StreamKind::kCopy);
+    device.synchronize(third);
+    int64_t const end = now();
+
+    EXPECT_GT(second->reached_ns(), first->reached_ns());
+    EXPECT_GE(third->reached_ns(), second->reached_ns());
+    least_outside_ns = std::min(least_outside_ns, std::max(begin - first->reached_ns(),
+                                                           third->reached_ns() - end));
+  }
+  EXPECT_LE(least_outside_ns, kClocksApartNs);
 }
 
 TEST_F(CudaLayers, AStreamWaitsForTheOthersEvent) {
