@@ -398,8 +398,8 @@ TEST_F(CudaLayers, EventsAreReachedInOrderAndWithinTheHostsTime) {
 
     EXPECT_GT(second->reached_ns(), first->reached_ns());
     EXPECT_GE(third->reached_ns(), second->reached_ns());
-    least_outside_ns = std::min(least_outside_ns, std::max(begin - first->reached_ns(),
-                                                           third->reached_ns() - end));
+    least_outside_ns = std::min(least_outside_ns,
+                                std::max(begin - first->reached_ns(), third->reached_ns() - end));
   }
   EXPECT_LE(least_outside_ns, kClocksApartNs);
 }
