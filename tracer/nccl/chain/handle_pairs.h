@@ -29,13 +29,16 @@ class HandlePairs {
   [[nodiscard]] HandlePair find(uint64_t number) const;
 
  private:
-  /// The number is 0 while the other two are written.
+  /// Only the thread that took the place writes the other two.
   struct Place {
     std::atomic<uint64_t> number;
     std::atomic<uint64_t> own;
     std::atomic<void*> other;
   };
   [[nodiscard]] Place& place(uint64_t number) const { return places_[number & (size_ - 1)]; }
+  /// A new number whose place no other thread writes. A thread that lost the processor while it
+  /// wrote can be overtaken by a whole round: two in one place would leave halves of two pairs.
+  uint64_t take_place();
 
   size_t const size_;
   Place* places_ = nullptr;
