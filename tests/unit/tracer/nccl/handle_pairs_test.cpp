@@ -43,7 +43,7 @@ TEST(HandlePairs, ThatNewerOnesHaveDisplacedAreNone) {
 TEST(HandlePairs, AreWholeOnEveryThread) {
   // More threads than places and cores: one that loses the processor while it writes is overtaken.
   HandlePairs pairs(1);
-  constexpr uint64_t kThreads = 6, kPairs = 20'000;
+  constexpr uint64_t kThreads = 6, kPairs = 300'000;
   auto const add_and_find = [&](uint64_t thread) {
     for (uint64_t i = 1; i <= kPairs; ++i) {
       uint64_t const value = i << 4 | thread;
