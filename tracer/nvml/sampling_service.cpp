@@ -182,15 +182,18 @@ class ProgramSampling {
     }
   }
 
-  /// False when the program wants no more, or is gone.
+  /// Follows what has arrived also when `time` is past: a driver that needs longer than a period
+  /// for a round leaves no time between two of them. False when the program wants no more, or is
+  /// gone.
   bool follow_orders_until(SteadyClock::time_point time) {
     for (;;) {
       auto const left = std::chrono::ceil<milliseconds>(time - SteadyClock::now());
-      if (left <= milliseconds(0)) return true;
-
-      Arrival const arrival = socket_.wait(left);
+      Arrival const arrival = socket_.wait(std::max(left, milliseconds(0)));
       if (arrival == Arrival::kClosed) return false;
-      if (arrival == Arrival::kNothing) continue;
+      if (arrival == Arrival::kNothing) {
+        if (SteadyClock::now() >= time) return true;
+        continue;
+      }
 
       auto message = socket_.receive();
       if (!message || std::holds_alternative<SamplingEnd>(*message)) return false;

@@ -237,6 +237,36 @@ TEST_F(NvmlSourceTest, a_driver_that_hangs_holds_nothing_up_for_long) {
   hanging.is_left.wait(false);
 }
 
+/// The fake machine, whose rounds need longer than the period of 1 ms that the tests ask for.
+Api slow_api() {
+  Api api = fake_api();
+  api.utilization = [](Device device, Utilization* rates) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    *rates = gpu_of(device).utilization;
+    return call(device);
+  };
+  return api;
+}
+
+TEST_F(NvmlSourceTest, a_driver_slower_than_the_period_still_follows_orders) {
+  machine().uuids = {"GPU-cd000000-0000-0000-0000-000000000000", kSecondUuid};
+  devices.expect();
+  devices.add_device(0, {0xcd});
+  devices.add_context(0);
+  NvmlSource source(window, devices, std::chrono::milliseconds(1),
+                    serve([] { return std::optional(slow_api()); }));
+  source.driver_starts();
+  drain_until_tracks(source, 1);
+
+  devices.add_device(1, kSecondGpu);
+  devices.add_context(1);
+  drain_until_tracks(source, kCounters);
+  source.finish(store, clock.latest_ns());
+
+  EXPECT_THAT(sampled(), ::testing::ElementsAre(0, 1));
+  EXPECT_THAT(outcome(), HasSubstr("2 of the machine's 2 GPUs")) << "the end is an order, too";
+}
+
 TEST_F(NvmlSourceTest, says_that_nothing_reads_counters_for_it) {
   for (std::string const& address : {std::string(), std::string("stepscope-sampling-of-nobody")}) {
     store.info.facts.clear();
