@@ -4,7 +4,8 @@
 #
 #   scripts/tidy.sh BUILD_FOLDER [PATH…]      PATH: files or folders; default: every layer
 #
-# Needs clang-tidy 14, the version of Debian 12. Exit status 77: not found.
+# Needs clang-tidy 14, the version of Debian 12. Exit status 77: not found. With ccache, units that have not changed since they were
+# found clean are not checked again.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -37,7 +38,8 @@ check() {
   # The largest first, so that no core idles at the end.
   mapfile -t files < <(python3 scripts/tidy_units.py units "$folder" "${roots[@]}")
   if ((${#files[@]} == 0)) || [[ -z ${files[0]} ]]; then die "tidy: none of ${roots[*]} is compiled in $folder"; fi
-  printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" "$program" -p "$once" --quiet "$@" >"$once/found" 2>>"$once/log" || status=$?
+  printf '%s\0' "${files[@]}" | TIDY_PROGRAM=$program TIDY_OPTIONS=$* xargs -0 -n 1 -P "$(nproc)" \
+    python3 scripts/tidy_units.py check "$folder" >"$once/found" 2>>"$once/log" || status=$?
   python3 scripts/tidy_units.py places "$folder" <"$once/found" >>"$once/faults"
   units=$((units + ${#files[@]}))
 }

@@ -2,6 +2,7 @@
 """What scripts/tidy.sh gives to clang-tidy, and where what it finds really stands.
 
   tidy_units.py units BUILD_FOLDER PATH…     writes BUILD_FOLDER/tidy/compile_commands.json and prints the units, the largest first
+  tidy_units.py check BUILD_FOLDER UNIT      ends as scripts/tidy_unit.sh, or ccache before it, which knows units that have not changed
   tidy_units.py places BUILD_FOLDER < FAULTS > the same with the places of the sources
 
 The build compiles several sources as one (CMAKE_UNITY_BUILD), which saves clang-tidy most of the headers. But the static analyzer
@@ -11,6 +12,8 @@ the sources' text, one after the other.
 import json
 import os
 import re
+import shlex
+import shutil
 import sys
 
 
@@ -65,6 +68,22 @@ def write_units(build, roots):
     print("\n".join(sorted(sizes, key=sizes.get, reverse=True)))
 
 
+def check_unit(build, name):
+    made = os.path.abspath(build)
+    with open(os.path.join(made, "tidy", "compile_commands.json"), encoding="utf-8") as file:
+        entry = next(entry for entry in json.load(file) if entry["file"] == name)
+    words = entry["arguments"] if "arguments" in entry else shlex.split(entry["command"])
+    words[words.index("-o") + 1] = name + ".clean"
+
+    command = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "tidy_unit.sh"), *words[1:]]
+    cache = shutil.which("ccache")
+    if cache:
+        os.environ.update(CCACHE_COMPILERTYPE="clang", CCACHE_COMPILERCHECK="%compiler% --version")
+        command.insert(0, cache)
+    os.chdir(entry["directory"])
+    os.execv(command[0], command)
+
+
 def print_places(build):
     with open(os.path.join(build, "tidy", "places.json"), encoding="utf-8") as file:
         places = json.load(file)
@@ -81,6 +100,8 @@ def print_places(build):
 if __name__ == "__main__":
     if len(sys.argv) > 3 and sys.argv[1] == "units":
         write_units(sys.argv[2], sys.argv[3:])
+    elif len(sys.argv) == 4 and sys.argv[1] == "check":
+        check_unit(sys.argv[2], sys.argv[3])
     elif len(sys.argv) == 3 and sys.argv[1] == "places":
         print_places(sys.argv[2])
     else:

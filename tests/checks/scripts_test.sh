@@ -70,5 +70,34 @@ expect "a summary leaves out what tells nothing" yes "$( (($(wc -l <<<"$summary"
 printf '<testsuite/>\n' >"$work/none.xml"
 expect "no case at all is no success" "0 passed" "$(python3 scripts/summarize_tests.py "$work/none.xml" && echo good || true)"
 
+# A clang-tidy that finds a fault where a source says so. What it is asked goes to a file.
+if command -v ccache >/dev/null && command -v clang++ >/dev/null; then
+  cat >"$work/tidy" <<SH
+#!/bin/sh
+case "\$*" in *--version*) echo 14; exit ;; esac
+for word; do case \$word in *.cpp) asked=\$word ;; --) break ;; esac; done
+echo asked >>"$work/asked"
+! grep -H fault "\$asked"
+SH
+  chmod +x "$work/tidy"
+  mkdir -p "$work/build/tidy"
+  unit=$work/build/tidy/0.cpp
+  printf '[{"directory": "%s", "command": "clang++ -o 0.o -c %s", "file": "%s"}]' "$work/build" "$unit" "$unit" \
+    >"$work/build/tidy/compile_commands.json"
+  # tidy TEXT: how often clang-tidy has been asked so far, and what it found in the text.
+  tidy() {
+    printf 'int a; %s\n' "$1" >"$unit"
+    touch -d '1 hour ago' "$unit" # ccache does not trust a source of this second
+    local said
+    said=$(TIDY_PROGRAM=$work/tidy TIDY_OPTIONS='' CCACHE_DIR=$work/cache python3 scripts/tidy_units.py check "$work/build" "$unit" 2>&1 || true)
+    echo "$(wc -l <"$work/asked") $said"
+  }
+  expect "a clean unit is checked once" "1 " "$(tidy '' && tidy '')"
+  expect "clean units are kept" 1 "$(tidy '' | cut -d' ' -f1)"
+  expect "a comment may hide a fault: it counts" 2 "$(tidy '// NOLINT' | cut -d' ' -f1)"
+  expect "a fault is shown" "fault" "$(tidy '// fault')"
+  expect "a fault is shown again" "fault" "$(tidy '// fault')"
+fi
+
 if ((failures > 0)); then exit 1; fi
 echo "scripts: as expected"
