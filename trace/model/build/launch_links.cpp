@@ -1,5 +1,6 @@
 // Links launch calls with the device ops that they launched, by correlation id.
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -39,6 +40,43 @@ RowsWithId find_rows_with_id(Trace::Columns const& columns) {
   return rows;
 }
 
+/// Correlation id → row, in one array: a launch has at most one cache miss.
+class SparseRows {
+ public:
+  /// Room for `count` ids.
+  explicit SparseRows(size_t count) {
+    constexpr size_t kSlotsPerId = 2;
+    slots_.resize(std::bit_ceil(kSlotsPerId * count + 1));
+  }
+  /// False: the id has a row already, which stays.
+  bool insert(uint64_t correlation, uint32_t row) {
+    Slot& slot = slots_[place_of(correlation)];
+    if (slot.row.valid()) return false;
+    slot = {correlation, EventId{row}};
+    return true;
+  }
+  [[nodiscard]] EventId find(uint64_t correlation) const {
+    return slots_[place_of(correlation)].row;
+  }
+
+ private:
+  struct Slot {
+    uint64_t correlation = 0;
+    EventId row;  ///< none: the slot is free
+  };
+  /// The id's slot, or the free one where it belongs. There is always a free one.
+  [[nodiscard]] size_t place_of(uint64_t correlation) const {
+    size_t const mask = slots_.size() - 1;
+    size_t place = base::HashNumber{}(correlation)&mask;
+    while (slots_[place].row.valid() && slots_[place].correlation != correlation)
+      place = (place + 1) & mask;
+    return place;
+  }
+
+  base::HashNumber hash_;
+  std::vector<Slot> slots_;
+};
+
 /// Correlation id → row. Ids are mostly given out one after the other: then a plain array finds a
 /// row in a nanosecond.
 class CorrelationMap {
@@ -48,20 +86,19 @@ class CorrelationMap {
     constexpr uint64_t kMaxSparsity = 8;
     if (count > 0 && highest - lowest < kMaxSparsity * count)
       dense_.assign(highest - lowest + 1, EventId{});
+    else
+      sparse_.emplace(count);
   }
   /// False: the id has a row already, which stays.
   bool insert(uint64_t correlation, uint32_t row) {
-    if (dense_.empty()) return sparse_.emplace(correlation, row).second;
+    if (sparse_) return sparse_->insert(correlation, row);
     EventId& place = dense_[correlation - lowest_];
     if (place.valid()) return false;
     place = EventId{row};
     return true;
   }
   [[nodiscard]] EventId find(uint64_t correlation) const {
-    if (dense_.empty()) {
-      auto const found = sparse_.find(correlation);
-      return found == sparse_.end() ? EventId{} : EventId{found->second};
-    }
+    if (sparse_) return sparse_->find(correlation);
     uint64_t const place = correlation - lowest_;  // wraps for lower ones: far too large then
     return place < dense_.size() ? dense_[place] : EventId{};
   }
@@ -69,7 +106,7 @@ class CorrelationMap {
  private:
   uint64_t lowest_;
   std::vector<EventId> dense_;
-  std::unordered_map<uint64_t, uint32_t, base::HashNumber> sparse_;
+  std::optional<SparseRows> sparse_;
 };
 
 /// Launches that share an id: ids of a program that began again, or nested calls, whose outer one
