@@ -2,7 +2,7 @@
 // streams: members of one process read each other's arrays, those of several go by shared memory
 // (shared_group.h). The profiler plugin gets its events in NCCL's order
 // (src/plugin/profiler.cc of NCCL 2.28 to 2.30). DOUBLE_NCCL_PLUGIN=5 or 6 is the newest version of
-// the plugin's interface that it knows.
+// the plugin's interface that it knows, DOUBLE_NCCL_VERSION=21701 the version that it tells.
 #include <nccl.h>
 
 #include <algorithm>
@@ -123,8 +123,9 @@ ProfilerPlugin& plugin() {
 struct ncclComm {
   std::shared_ptr<stepscope::cuda_doubles::Group> group;         ///< of one process
   std::shared_ptr<stepscope::cuda_doubles::SharedGroup> shared;  ///< of several, in place of it
-  std::atomic<ncclResult_t> state{ncclSuccess};                  ///< of the connecting
-  std::thread connecting;
+  std::atomic<ncclResult_t> state{ncclSuccess};  ///< of the connecting, and of a call behind it
+  std::thread connecting;  ///< or splitting, or in a call: one that does not block has a thread
+  bool blocks = true;
   size_t rank = 0;
   int device = 0;
   uint64_t collectives = 0;
@@ -190,8 +191,7 @@ cudaError_t launch(ncclComm& communicator, Call const& call, Work work) {
 }
 
 /// The events of a call outside of ncclGroupStart(): group, call, launch, plan and its task.
-ncclResult_t run(ncclComm_t communicator, Call const& call, Work work) {
-  if (communicator->is_aborted) return ncclInvalidUsage;
+ncclResult_t run_here(ncclComm_t communicator, Call const& call, Work work) {
   engine()->set_current_device(communicator->device);
   ProfilerPlugin const& profiler = plugin();
   void* const context = communicator->plugin_context;
@@ -224,6 +224,19 @@ ncclResult_t run(ncclComm_t communicator, Call const& call, Work work) {
 
   for (void* const event : {task, plan, api_call, group}) profiler.stop(event);
   return error == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+/// Since NCCL 2.23 each group of calls on a communicator that does not block has a thread of its
+/// own (ncclGroupEndInternal() and groupLaunchNonBlocking() in src/group.cc).
+ncclResult_t run(ncclComm_t communicator, Call const& call, Work work) {
+  if (communicator->is_aborted) return ncclInvalidUsage;
+  if (communicator->blocks) return run_here(communicator, call, std::move(work));
+
+  if (communicator->connecting.joinable()) communicator->connecting.join();
+  communicator->state = ncclInProgress;
+  communicator->connecting = std::thread(
+      [=, work = std::move(work)] { communicator->state = run_here(communicator, call, work); });
+  return ncclInProgress;
 }
 
 /// The mean of an element of all members, in the order of their ranks.
@@ -262,7 +275,7 @@ using namespace stepscope::cuda_doubles;  // NOLINT(google-build-using-namespace
 extern "C" {
 
 ncclResult_t ncclGetVersion(int* version) {
-  *version = NCCL_VERSION(2, 28, 9);
+  *version = static_cast<int>(number_of_knob("DOUBLE_NCCL_VERSION", NCCL_VERSION(2, 28, 9)));
   return ncclSuccess;
 }
 char const* ncclGetErrorString(ncclResult_t result) {
@@ -295,12 +308,45 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, ncclUniqueId id
   communicator->device = engine()->current_device();
   communicator->state = ncclInProgress;
 
-  if (config == nullptr || config->blocking != 0) {
+  communicator->blocks = config == nullptr || config->blocking != 0;
+  if (communicator->blocks) {
     connect(*communicator, members);
     return communicator->state;
   }
   communicator->connecting =
       std::thread([communicator, members] { connect(*communicator, members); });
+  return ncclInProgress;
+}
+
+/// One colour, in the order of the ranks. It blocks as its parent does, whatever the new one's
+/// configuration says; the new one is null until it is there (ncclCommInitChildComm() in
+/// src/init.cc). Both share the parent's group.
+ncclResult_t ncclCommSplit(ncclComm_t parent, int colour, int key, ncclComm_t* made,
+                           ncclConfig_t* config) {
+  *made = nullptr;
+  if (parent->state != ncclSuccess) return ncclInvalidUsage;
+  if (parent->shared == nullptr || colour != 0 || key != static_cast<int>(parent->rank))
+    return ncclInvalidArgument;
+
+  bool const blocks = config == nullptr ? parent->blocks : config->blocking != 0;
+  auto const split = [=] {
+    auto* const child = new ncclComm;
+    child->shared = parent->shared;
+    child->rank = parent->rank;
+    child->device = parent->device;
+    child->blocks = blocks;
+    child->plugin_context = plugin().join(parent->shared->ranks(), parent->rank);
+    *made = child;
+    parent->state = ncclSuccess;
+  };
+
+  if (parent->connecting.joinable()) parent->connecting.join();
+  if (parent->blocks) {
+    split();
+    return ncclSuccess;
+  }
+  parent->state = ncclInProgress;
+  parent->connecting = std::thread(split);
   return ncclInProgress;
 }
 

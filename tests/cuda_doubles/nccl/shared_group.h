@@ -31,6 +31,7 @@ class SharedGroup {
   SharedGroup(SharedGroup const&) = delete;
   SharedGroup& operator=(SharedGroup const&) = delete;
 
+  [[nodiscard]] size_t ranks() const { return ranks_; }
   /// Waits until all have joined. False after abort().
   [[nodiscard]] bool connect();
   /// Whether the process of a member ended without leaving.

@@ -2,6 +2,8 @@
 // weights of one process with two GPUs, both traces have the collectives, and a killed rank ends
 // the other.
 #include <iterator>
+#include <set>
+#include <utility>
 
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
@@ -14,6 +16,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char const* kTraining = " mnist --batch 2 --no-evaluate --log-every 0";
+constexpr char const* kTwoSteps = " --steps 2";
 constexpr char const* kTwoGpus = "DOUBLE_CUDA_DEVICES=2 DOUBLE_CUPTI_LEDGER=handed ";
 /// Until rank 1's trace has steps, then kills its training.
 constexpr char const* kKillRankOne =
@@ -44,6 +47,28 @@ class CudaProcessesOverDoubles : public OverDoubles {
         "timeout 120 mpirun --oversubscribe " + mpi_options + " -n 2 " + command,
         std::string(kTwoGpus) + "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
   }
+  /// Tracks of threads with rows, of all ranks.
+  [[nodiscard]] size_t threads_of(std::string const& run_folder) const {
+    auto const run = import::open_run(path(run_folder));
+    if (!run) return 0;
+
+    std::set<std::pair<size_t, uint32_t>> threads;
+    for (size_t rank = 0; rank < run->ranks.size(); ++rank) {
+      model::Trace const& trace = run->ranks[rank].trace;
+      for (model::TrackId const track : trace.columns().track)
+        if (trace.tracks()[track.value].kind == model::TrackKind::kThread)
+          threads.insert({rank, track.value});
+    }
+    return threads.size();
+  }
+  /// The file `parts` has the weights that one process with two GPUs trains.
+  void expect_weights_of_one_process(std::string const& training) const {
+    auto const whole =
+        over_doubles("run" + training + " --device cuda:all --checkpoint whole", kTwoGpus);
+    ASSERT_EQ(whole.code, 0) << whole.output;
+    EXPECT_FALSE(bytes_of("whole").empty());
+    EXPECT_EQ(bytes_of("parts"), bytes_of("whole"));
+  }
   [[nodiscard]] std::string bytes_of(std::string const& name) const {
     std::ifstream file(path(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -52,15 +77,10 @@ class CudaProcessesOverDoubles : public OverDoubles {
 
 TEST_F(CudaProcessesOverDoubles, TrainTheWeightsOfOneProcessAndRecordEachCollective) {
   auto const parts = shell(in_two(program_over_doubles() + " profile -o run" + kTraining +
-                                      " --device cuda --steps 2 --checkpoint parts",
+                                      kTwoSteps + " --device cuda --checkpoint parts",
                                   ""));
   ASSERT_EQ(parts.code, 0) << parts.output;
-
-  auto const whole = over_doubles(
-      std::string("run") + kTraining + " --device cuda:all --steps 2 --checkpoint whole", kTwoGpus);
-  ASSERT_EQ(whole.code, 0) << whole.output;
-  EXPECT_FALSE(bytes_of("whole").empty());
-  EXPECT_EQ(bytes_of("parts"), bytes_of("whole"));
+  expect_weights_of_one_process(kTraining + std::string(kTwoSteps));
 
   expect_all_rows(rows_of("run"), handed());
   auto const run = import::open_run(path("run"));
@@ -72,6 +92,28 @@ TEST_F(CudaProcessesOverDoubles, TrainTheWeightsOfOneProcessAndRecordEachCollect
     EXPECT_EQ(collective.participants.size(), 2U);
 }
 
+/// As NCCL does since 2.23, the double starts a thread for each call on a communicator that does
+/// not block. Each would launch a kernel outside of the annotations of the thread that trains.
+TEST_F(CudaProcessesOverDoubles, CollectivesNeedNoThreadsOfTheirOwn) {
+  std::string const training =
+      program_over_doubles() + " profile" + kTraining + " --device cuda -o ";
+  for (char const* const steps : {"2", "6"}) {
+    auto const done = shell(in_two(training + "split" + steps + " --steps " + steps, ""));
+    ASSERT_EQ(done.code, 0) << done.output;
+  }
+  EXPECT_GT(threads_of("split2"), 0U);
+  EXPECT_EQ(threads_of("split6"), threads_of("split2"));
+}
+
+TEST_F(CudaProcessesOverDoubles, TrainWithAnNcclThatCannotSplit) {
+  auto const parts = shell("export DOUBLE_NCCL_VERSION=21701; " +
+                           in_two(program_over_doubles() + " run" + kTraining + kTwoSteps +
+                                      " --device cuda --checkpoint parts",
+                                  ""));
+  ASSERT_EQ(parts.code, 0) << parts.output;
+  expect_weights_of_one_process(kTraining + std::string(kTwoSteps));
+}
+
 /// Gradients are reduce-scattered, weights gathered.
 TEST_F(CudaProcessesOverDoubles, ShardedUpdatesAreThoseOfOneProcess) {
   std::string const options =
@@ -80,12 +122,7 @@ TEST_F(CudaProcessesOverDoubles, ShardedUpdatesAreThoseOfOneProcess) {
   auto const parts = shell(
       in_two(program_over_doubles() + " run" + options + " --device cuda --checkpoint parts", ""));
   ASSERT_EQ(parts.code, 0) << parts.output;
-
-  auto const whole =
-      over_doubles("run" + options + " --device cuda:all --checkpoint whole", kTwoGpus);
-  ASSERT_EQ(whole.code, 0) << whole.output;
-  EXPECT_FALSE(bytes_of("whole").empty());
-  EXPECT_EQ(bytes_of("parts"), bytes_of("whole"));
+  expect_weights_of_one_process(options);
 }
 
 TEST_F(CudaProcessesOverDoubles, AKilledRankEndsTheOtherWhichSaysSo) {

@@ -27,7 +27,7 @@ struct Name {
   friend void PrintTo(Name const& name, std::ostream* out) { *out << name.what; }
 };
 
-/// Of the name that is longer than any screen.
+/// The length of a name that no screen shows whole.
 constexpr size_t kLongBytes = 1 << 16;
 /// An output that cuts long names is below this.
 constexpr size_t kMostCutBytes = 200'000;

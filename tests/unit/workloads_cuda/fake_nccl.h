@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workloads/backend/cuda/libraries.h"
@@ -22,11 +23,15 @@ class FakeNccl {
     std::atomic<ncclResult_t> state = ncclSuccess;
     std::atomic<int> looks_until_done = 0;  ///< so often it is still in progress
     std::atomic<bool> aborted = false, destroyed = false;
+    ncclComm_t split_off =
+        nullptr;  ///< what a split makes of it, and where the split writes that when done
+    ncclComm_t* written_to = nullptr;
   };
   struct Behaviour {
     int version = NCCL_VERSION(2, 28, 0);
     ncclResult_t id = ncclSuccess;        ///< what making an id gives
     std::map<int, ncclResult_t> refused;  ///< what starting a rank gives
+    ncclResult_t split = ncclInProgress;  ///< what splitting gives
     int looks_until_connected = 3;        ///< so often a new communicator is in progress
   };
 
@@ -38,15 +43,25 @@ class FakeNccl {
   static void clear() {
     std::lock_guard const lock(mutex());
     communicators().clear();
+    parents().clear();
     behaviour() = {};
   }
   static Communicator& of_rank(int rank) {
     std::lock_guard const lock(mutex());
     return *communicators().at(rank);
   }
+  /// What the communicator of the rank was split off.
+  static Communicator& parent_of_rank(int rank) {
+    std::lock_guard const lock(mutex());
+    return *parents().at(rank);
+  }
   static bool has_rank(int rank) {
     std::lock_guard const lock(mutex());
     return communicators().contains(rank);
+  }
+  static bool has_parent(int rank) {
+    std::lock_guard const lock(mutex());
+    return parents().contains(rank);
   }
   /// What a thread has made its GPU.
   static int& active_gpu() {
@@ -71,33 +86,16 @@ class FakeNccl {
       for (int rank = 0; rank < count; ++rank) made[rank] = make(rank, count, gpus[rank], "", 1);
       return ncclSuccess;
     };
-    nccl.init_rank = [](ncclComm_t* made, int size, ncclUniqueId id, int rank,
-                        ncclConfig_t* config) {
-      if (behaviour().refused.contains(rank)) return behaviour().refused.at(rank);
-      *made = make(rank, size, active_gpu(), std::string(id.internal, sizeof id.internal),
-                   config->blocking);
-      of(*made).looks_until_done = behaviour().looks_until_connected;
-      return ncclInProgress;
-    };
+    nccl.init_rank = start_rank;
+    nccl.split = split;
 
-    nccl.async_error = [](ncclComm_t communicator, ncclResult_t* state) {
-      Communicator& one = of(communicator);
-      if (one.looks_until_done > 0) {
-        --one.looks_until_done;
-        *state = ncclInProgress;
-      } else {
-        *state = one.state;
-      }
-      return ncclSuccess;
-    };
-
+    nccl.async_error = look;
     nccl.destroy = [](ncclComm_t communicator) {
       return of(communicator).destroyed = true, ncclSuccess;
     };
     nccl.abort = [](ncclComm_t communicator) {
       return of(communicator).aborted = true, ncclSuccess;
     };
-
     return nccl;
   }
 
@@ -109,6 +107,48 @@ class FakeNccl {
   static std::map<int, std::unique_ptr<Communicator>>& communicators() {
     static std::map<int, std::unique_ptr<Communicator>> all;
     return all;
+  }
+  // The calls of NCCL.
+  static ncclResult_t start_rank(ncclComm_t* made, int size, ncclUniqueId id, int rank,
+                                 ncclConfig_t* config) {
+    if (behaviour().refused.contains(rank)) return behaviour().refused.at(rank);
+    *made = make(rank, size, active_gpu(), std::string(id.internal, sizeof id.internal),
+                 config->blocking);
+    of(*made).looks_until_done = behaviour().looks_until_connected;
+    return ncclInProgress;
+  }
+  static ncclResult_t split(ncclComm_t parent, int colour, int key, ncclComm_t* made,
+                            ncclConfig_t* config) {
+    if (behaviour().split != ncclInProgress) return behaviour().split;
+    Communicator& one = of(parent);
+    if (colour != 0 || key != one.rank) return ncclInvalidArgument;
+
+    keep_parent(one.rank);
+    one.split_off = make(one.rank, one.size, one.gpu, one.id, config->blocking);
+    *made = nullptr;  // until it is connected
+    one.written_to = made;
+    one.looks_until_done = behaviour().looks_until_connected;
+    return ncclInProgress;
+  }
+  static ncclResult_t look(ncclComm_t communicator, ncclResult_t* state) {
+    Communicator& one = of(communicator);
+    if (one.looks_until_done > 0) {
+      --one.looks_until_done;
+      *state = ncclInProgress;
+    } else {
+      *state = one.state;
+      if (one.written_to != nullptr) *std::exchange(one.written_to, nullptr) = one.split_off;
+    }
+    return ncclSuccess;
+  }
+
+  static std::map<int, std::unique_ptr<Communicator>>& parents() {
+    static std::map<int, std::unique_ptr<Communicator>> all;
+    return all;
+  }
+  static void keep_parent(int rank) {
+    std::lock_guard const lock(mutex());
+    parents()[rank] = std::move(communicators()[rank]);
   }
   static ncclComm_t make(int rank, int size, int gpu, std::string id, int blocking) {
     auto made = std::make_unique<Communicator>();

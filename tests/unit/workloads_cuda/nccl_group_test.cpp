@@ -65,7 +65,6 @@ TEST_F(NcclOfProcesses, ConnectsTheGpusOfAllByTheIdOfRankZero) {
           FakeNccl::of_rank(static_cast<int>(2 * processes->rank() + i));
       EXPECT_EQ(made.size, 6);
       EXPECT_EQ(made.gpu, i == 0 ? 5 : 7);
-      EXPECT_EQ(made.blocking, 0);
       EXPECT_EQ(made.id.substr(0, 3), std::string("a\0b", 3));
       EXPECT_EQ(made.id.size(), sizeof(ncclUniqueId));
     }
@@ -76,6 +75,67 @@ TEST_F(NcclOfProcesses, ConnectsTheGpusOfAllByTheIdOfRankZero) {
     EXPECT_TRUE(FakeNccl::of_rank(rank).destroyed);
     EXPECT_FALSE(FakeNccl::of_rank(rank).aborted);
   }
+}
+
+// NCCL starts a thread for each group of calls on a communicator that does not block. One that
+// blocks while it connects holds a process whose peer is gone.
+TEST_F(NcclOfProcesses, ConnectsWithoutBlockingAndWorksOnACommunicatorThatBlocks) {
+  as_processes(2, kLong, [](std::shared_ptr<Processes> const& processes) {
+    auto const group = connect(*processes);
+    ASSERT_TRUE(group.has_value()) << group.error().message;
+    EXPECT_EQ(FakeNccl::parent_of_rank(static_cast<int>(processes->rank())).blocking, 0);
+    EXPECT_EQ(of(*processes).blocking, 1);
+    EXPECT_TRUE((*group)
+                    ->call(0,
+                           [&](Nccl const&, ncclComm_t communicator) {
+                             EXPECT_EQ(&FakeNccl::of(communicator), &of(*processes));
+                             return ncclSuccess;
+                           })
+                    .has_value());
+  });
+
+  for (int const rank : {0, 1}) {
+    EXPECT_TRUE(FakeNccl::of_rank(rank).destroyed);
+    EXPECT_TRUE(FakeNccl::parent_of_rank(rank).destroyed);
+  }
+}
+
+TEST_F(NcclOfProcesses, WorksOnTheOneThatDoesNotBlockWhereNcclCannotSplit) {
+  FakeNccl::behaviour().version = NCCL_VERSION(2, 17, 1);
+  as_processes(2, kLong, [](std::shared_ptr<Processes> const& processes) {
+    auto const group = connect(*processes);
+    ASSERT_TRUE(group.has_value()) << group.error().message;
+    EXPECT_EQ(of(*processes).blocking, 0);
+    EXPECT_FALSE(FakeNccl::has_parent(static_cast<int>(processes->rank())));
+  });
+}
+
+TEST_F(NcclOfProcesses, ASplitThatFailsEndsAllAndIsSaid) {
+  FakeNccl::behaviour().split = ncclInternalError;
+  as_processes(2, kLong, [](std::shared_ptr<Processes> const& processes) {
+    auto const group = connect(*processes);
+    ASSERT_FALSE(group.has_value());
+    EXPECT_THAT(group.error().message,
+                AllOf(HasSubstr("cannot split"), HasSubstr("made error"), HasSubstr("NCCL_DEBUG")));
+  });
+  for (int const rank : {0, 1}) EXPECT_TRUE(FakeNccl::of_rank(rank).aborted);
+}
+
+TEST_F(NcclOfProcesses, ASplitThatNeverEndsIsGivenUp) {
+  as_processes(2, kShort, [](std::shared_ptr<Processes> const& processes) {
+    Nccl table = FakeNccl::table();
+    table.split = [](ncclComm_t parent, int, int, ncclComm_t* made, ncclConfig_t*) {
+      *made = nullptr;
+      FakeNccl::of(parent).looks_until_done = std::numeric_limits<int>::max();
+      return ncclInProgress;
+    };
+
+    auto const group = NcclGroup::connect(table, {{0}, [](int) {}}, *processes);
+    ASSERT_FALSE(group.has_value());
+    EXPECT_THAT(group.error().message,
+                AnyOf(HasSubstr("did not connect"), HasSubstr("nothing came from")));
+  });
+  for (int const rank : {0, 1}) EXPECT_TRUE(FakeNccl::of_rank(rank).aborted);
 }
 
 TEST_F(NcclOfProcesses, AnIdThatCannotBeMadeIsAnErrorOfAll) {
@@ -203,7 +263,7 @@ TEST_F(NcclOfProcesses, OneThatIsSilentEndsTheGroup) {
     if (processes->rank() == 1) {
       // As far as the others see: connected, and then stopped.
       ASSERT_TRUE(processes->agree({}).has_value());
-      processes->all_gather("");
+      processes->all_gather("s");
       return;
     }
 

@@ -17,6 +17,8 @@ base::Expected<void> complete(char const* missing, std::string const& path, char
 // The function's name is looked up for each member; the error names the first that is missing.
 #define STEPSCOPE_FIND(member, function) \
   if (!library->find(#function, table.member) && missing == nullptr) missing = #function;
+#define STEPSCOPE_FIND_NEWER(member, function) \
+  static_cast<void>(library->find(#function, table.member));
 
 constexpr char const* kCudnnAdvice =
     "install cuDNN 9 (python3 -m pip install nvidia-cudnn-cu13) or use --device host";
@@ -58,11 +60,13 @@ base::Expected<Nccl> load_nccl() {
   constexpr std::array kNames = {"libnccl.so.2"};
   auto const library = VendorLibrary::open(kNames, "several GPUs need NCCL", kNcclAdvice);
   if (!library) return base::fail_with(library);
+
   Nccl table;
   char const* missing = nullptr;
   STEPSCOPE_NCCL_FUNCTIONS(STEPSCOPE_FIND)
   if (auto whole = complete(missing, library->path(), kNcclAdvice); !whole)
     return base::fail_with(whole);
+  STEPSCOPE_NEWER_NCCL_FUNCTIONS(STEPSCOPE_FIND_NEWER)
   return table;
 }
 

@@ -71,6 +71,8 @@ namespace stepscope::workloads::cuda {
   X(reduce_scatter, ncclReduceScatter)  \
   X(all_gather, ncclAllGather)          \
   X(broadcast, ncclBroadcast)
+// Null in older ones.
+#define STEPSCOPE_NEWER_NCCL_FUNCTIONS(X) X(split, ncclCommSplit)
 
 #define STEPSCOPE_MEMBER(member, function) \
   decltype(&::function) member = nullptr;  // NOLINT(bugprone-macro-parentheses)
@@ -82,6 +84,7 @@ struct CublasLt {
 };
 struct Nccl {
   STEPSCOPE_NCCL_FUNCTIONS(STEPSCOPE_MEMBER)
+  STEPSCOPE_NEWER_NCCL_FUNCTIONS(STEPSCOPE_MEMBER)
 };
 #undef STEPSCOPE_MEMBER
 

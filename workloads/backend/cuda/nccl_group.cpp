@@ -1,6 +1,7 @@
 // Connecting GPUs by NCCL, and what becomes of it; see nccl_group.h.
 #include "workloads/backend/cuda/nccl_group.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -17,14 +18,23 @@ constexpr int kOldestForProcesses = NCCL_VERSION(2, 14, 0);
 // The first that connects two members on one GPU, where a variable asks for it.
 constexpr int kOldestForSharing = NCCL_VERSION(2, 30, 0);
 constexpr char const* kSharingVariable = "NCCL_MULTI_RANK_GPU_ENABLE";
-// NCCL is rarely seen at work: at the start, and at a communicator's first collective of a kind.
+// The first whose split communicators share buffers with what they were split off.
+constexpr int kOldestForSplitting = NCCL_VERSION(2, 18, 1);
+// For connecting, and for collectives of an NCCL that cannot split.
 constexpr std::chrono::microseconds kLookEvery{100};
+// How a process tells the others that its NCCL can split.
+constexpr char const* kCanSplit = "s";
 // For a thread to come out of NCCL. Longer, and it is stuck there: aborting is what frees it.
 constexpr std::chrono::seconds kTimeToLeave{1};
 
-/// Rank 0's id, on all processes.
-base::Expected<ncclUniqueId> share_id(Nccl const& nccl, bool shares_gpus, Peers& peers) {
-  ncclUniqueId id = {};
+/// What all processes know before they connect.
+struct Agreement {
+  ncclUniqueId id = {};    ///< rank 0's
+  bool can_split = false;  ///< all of them
+};
+
+base::Expected<Agreement> agree(Nccl const& nccl, bool shares_gpus, Peers& peers) {
+  Agreement result;
   base::Expected<void> made;
   int version = 0;
   nccl.get_version(&version);
@@ -39,23 +49,27 @@ base::Expected<ncclUniqueId> share_id(Nccl const& nccl, bool shares_gpus, Peers&
         "nvidia-nccl-cu13), or with --device cuda "
         "take one each");
   } else if (peers.rank() == 0) {
-    if (ncclResult_t const result = nccl.unique_id(&id); result != ncclSuccess) {
+    if (ncclResult_t const error = nccl.unique_id(&result.id); error != ncclSuccess) {
       made = base::fail(
           "cuda: NCCL makes no id to connect by ({}), run again with NCCL_DEBUG=WARN to see why",
-          nccl.error_string(result));
+          nccl.error_string(error));
     }
   }
 
   if (auto all = peers.agree(made); !all) return base::fail_with(all);
-  std::vector<std::string> const ids =
-      peers.all_gather(peers.rank() == 0 ? std::string(id.internal, sizeof id) : "");
+  bool const can_split = version >= kOldestForSplitting && nccl.split != nullptr;
+  std::vector<std::string> const gathered = peers.all_gather(
+      (can_split ? kCanSplit : "-") +
+      (peers.rank() == 0 ? std::string(result.id.internal, sizeof result.id) : ""));
   if (auto const gone = peers.failure()) return base::fail("{}", *gone);
 
-  if (ids.front().size() != sizeof id)
+  if (gathered.front().size() != 1 + sizeof result.id)
     return base::fail("cuda: rank 0 has another Stepscope, start the same one everywhere");
+  std::memcpy(&result.id, gathered.front().data() + 1, sizeof result.id);
 
-  std::memcpy(&id, ids.front().data(), sizeof id);
-  return id;
+  result.can_split = std::all_of(gathered.begin(), gathered.end(),
+                                 [](std::string const& one) { return one.starts_with(kCanSplit); });
+  return result;
 }
 
 }  // namespace
@@ -67,7 +81,8 @@ NcclGroup::NcclGroup(Nccl const& nccl, size_t members) : nccl_(nccl) {
 
 NcclGroup::~NcclGroup() {
   for (auto const& member : members_) {
-    if (member->communicator != nullptr) nccl_.destroy(member->communicator);
+    for (ncclComm_t const communicator : {member->communicator, member->parent})
+      if (communicator != nullptr) nccl_.destroy(communicator);
   }
 }
 
@@ -96,16 +111,15 @@ base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl,
 base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl, Local const& local,
                                                               Peers& peers) {
   if (local.shared) ::setenv(kSharingVariable, "1", 0);  // NCCL has read none yet
-  auto const id = share_id(nccl, local.shared, peers);
-  if (!id) return base::fail_with(id);
+  auto const agreed = agree(nccl, local.shared, peers);
+  if (!agreed) return base::fail_with(agreed);
 
   // Before NCCL waits for the others: then who fails can tell them.
   peers.watch();
 
   std::unique_ptr<NcclGroup> group(new NcclGroup(nccl, local.gpus.size()));
-  auto connected = group->start(local, *id, peers);
-  if (connected) connected = group->wait_until_connected(peers);
-
+  auto connected = group->start(local, agreed->id, peers);
+  if (connected && agreed->can_split) connected = group->split(peers);
   if (connected) return group;
 
   group->abort();
@@ -119,6 +133,7 @@ base::Expected<void> NcclGroup::start(Local const& local, ncclUniqueId const& id
   for (uint32_t i = 0; i < count; ++i) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
+    config.splitShare = 1;
     local.activate(local.gpus[i]);
 
     ncclResult_t const result =
@@ -130,30 +145,53 @@ base::Expected<void> NcclGroup::start(Local const& local, ncclUniqueId const& id
                         local.gpus[i], words(result));
     }
   }
+
+  for (auto const& member : members_)
+    if (auto done = wait_until_connected(member->communicator, peers); !done) return done;
   return {};
 }
 
-base::Expected<void> NcclGroup::wait_until_connected(Peers const& peers) {
+base::Expected<void> NcclGroup::split(Peers const& peers) {
+  auto const count = static_cast<uint32_t>(members_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 1;
+    config.splitShare = 1;
+    Member& member = *members_[i];
+    member.parent = std::exchange(member.communicator, nullptr);
+
+    ncclResult_t const result =
+        nccl_.split(member.parent, 0, static_cast<int>(peers.rank() * count + i),
+                    &member.communicator, &config);
+    if (result != ncclSuccess && result != ncclInProgress)
+      return base::fail("cuda: NCCL cannot split its communicator: {}", words(result));
+  }
+
+  // NCCL writes the new communicator when it is connected.
+  for (auto const& member : members_)
+    if (auto done = wait_until_connected(member->parent, peers); !done) return done;
+  return {};
+}
+
+base::Expected<void> NcclGroup::wait_until_connected(ncclComm_t communicator, Peers const& peers) {
   auto const until = Clock::now() + peers.timeout();
-  for (auto const& member : members_) {
-    for (ncclResult_t state = ncclInProgress; state != ncclSuccess;
-         std::this_thread::sleep_for(kLookEvery)) {
-      if (auto const gone = peers.failure()) return base::fail("{}", *gone);
+  for (ncclResult_t state = ncclInProgress; state != ncclSuccess;
+       std::this_thread::sleep_for(kLookEvery)) {
+    if (auto const gone = peers.failure()) return base::fail("{}", *gone);
 
-      ncclResult_t const asked = nccl_.async_error(member->communicator, &state);
-      if (asked != ncclSuccess) state = asked;
+    ncclResult_t const asked = nccl_.async_error(communicator, &state);
+    if (asked != ncclSuccess) state = asked;
 
-      if (state != ncclSuccess && state != ncclInProgress) {
-        return base::fail("cuda: NCCL cannot connect the GPUs of the {} processes: {}",
-                          peers.size(), words(state));
-      }
+    if (state != ncclSuccess && state != ncclInProgress) {
+      return base::fail("cuda: NCCL cannot connect the GPUs of the {} processes: {}", peers.size(),
+                        words(state));
+    }
 
-      if (state == ncclInProgress && Clock::now() > until) {
-        return base::fail(
-            "cuda: NCCL did not connect the GPUs of the {} processes within {} s: run again with "
-            "NCCL_DEBUG=INFO to see what it waits for, or raise --collective-timeout",
-            peers.size(), std::chrono::duration<double>(peers.timeout()).count());
-      }
+    if (state == ncclInProgress && Clock::now() > until) {
+      return base::fail(
+          "cuda: NCCL did not connect the GPUs of the {} processes within {} s: run again with "
+          "NCCL_DEBUG=INFO to see what it waits for, or raise --collective-timeout",
+          peers.size(), std::chrono::duration<double>(peers.timeout()).count());
     }
   }
   return {};
@@ -200,7 +238,8 @@ void NcclGroup::abort() {
       static_cast<void>(lock.try_lock());
     }
 
-    if (member->communicator != nullptr) nccl_.abort(std::exchange(member->communicator, nullptr));
+    for (ncclComm_t* const communicator : {&member->communicator, &member->parent})
+      if (*communicator != nullptr) nccl_.abort(std::exchange(*communicator, nullptr));
   }
 }
 

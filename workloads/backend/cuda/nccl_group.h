@@ -1,7 +1,9 @@
 // NCCL's communicators of this process's GPUs: connected with each other, or with those of the
-// other processes too. Between processes they are made not to block (ncclConfig_t): a call of NCCL
-// returns at once, and this code waits for its end. So a process that is gone does not hold this
-// one inside NCCL.
+// other processes too. Between processes they are connected without blocking (ncclConfig_t): NCCL
+// returns at once, and this code waits. So a process that is gone does not hold this one inside
+// NCCL. But NCCL 2.23 and newer start a thread for each group of calls on a communicator that does
+// not block. Collectives therefore run on one that blocks, which ncclCommSplit() makes of the other
+// without blocking. Both share NCCL's buffers (splitShare), and aborting frees a call that blocks.
 //
 // https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/communicators.html#fault-tolerance
 #pragma once
@@ -58,11 +60,16 @@ class NcclGroup {
   struct Member {
     std::mutex mutex;  ///< held in a call of NCCL
     ncclComm_t communicator = nullptr;
+    /// What `communicator` was split off, if it was: the one that does not block.
+    ncclComm_t parent = nullptr;
   };
 
   NcclGroup(Nccl const& nccl, size_t members);
   base::Expected<void> start(Local const& local, ncclUniqueId const& id, Peers const& peers);
-  base::Expected<void> wait_until_connected(Peers const& peers);
+  /// Replaces each connected communicator by one that blocks.
+  base::Expected<void> split(Peers const& peers);
+  /// Until the work of a communicator that does not block is done.
+  base::Expected<void> wait_until_connected(ncclComm_t communicator, Peers const& peers);
   [[nodiscard]] std::string words(ncclResult_t result) const;
 
   Nccl nccl_;
