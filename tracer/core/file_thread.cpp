@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "tracer/core/threads/files_of_free.h"
 #include "tracer/core/threads/private_descriptors.h"
 
 namespace stepscope::tracer {
@@ -98,6 +99,7 @@ base::Expected<file::TraceWriter> FileThread::open_privately(Open const& open) {
   try {
     result_.failure.reserve(kMaxFailureBytes);
     if (auto const own = take_private_descriptors(); !own) return base::fail_with(own);
+    read_files_of_free();
     return open();
   } catch (...) {
     return tl::unexpected(base::Error{"no memory"});  // so short a text takes none
