@@ -36,7 +36,7 @@ enum class Reading : uint8_t {
 inline constexpr uint64_t kMostEventsInMemory = uint64_t{8} << 20;
 
 /// Opens paths (import::open_sources) and analyzes them. What is streamed of formats without an
-/// index is packed first (import/packed_source.h). Only runs whose steps are marked can be
+/// index is packed first (import/open/spilled_source.h). Only runs whose steps are marked can be
 /// streamed; the others are analyzed in memory. Errors: those of reading. `is_one_run`: paths of
 /// different times are one run nevertheless.
 base::Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,

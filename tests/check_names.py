@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that names the project has given up do not come back (tests/guards/name_table.py: the old name, the field's word for
-it, and where it is banned): identifiers of C++, names of files and folders, and words that people read.
+it, and where it is banned): identifiers of C++, names of files and folders, and words that people read. And that a source file that a
+comment names is there.
 
 usage: check_names.py [ROOT]             exit status 1 and one line a fault that tests/ratchets/names.txt does not allow
        check_names.py --all [PATH…]      every fault, in these files and folders only
@@ -25,6 +26,10 @@ NOT_READ = ("docs/design/decisions", "CHANGELOG.md", "tests/guards", "tests/chec
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 MARKED = re.compile(r"[A-Za-z]_|[a-z0-9][A-Z]")
 READ_BY_PEOPLE = re.compile(r"[A-Za-z]{2,} +[A-Za-z]|^[\"(]*[A-Z]")
+# Ours are in small letters; NAME.cpp stands for any file, nvtxImpl.h is another's.
+NAMED_FILE = re.compile(r"(?<![\w-])([a-z_0-9]+\.(?:h|cpp))\b(?!\.\d)")
+# Files of others that comments name as a source.
+OF_OTHERS = {"cuda.h", "cupti_driver_cbid.h", "cupti_runtime_cbid.h", "nvml.h", "omp.h", "util.cpp"}
 
 
 def scopes_of(where):
@@ -116,16 +121,28 @@ def check_source(table, path, source):
     return faults
 
 
+def missing_files(path, source, known):
+    faults = []
+    for offset, text in source.comments:
+        for match in NAMED_FILE.finditer(text):
+            if match.group(1) not in known:
+                line = source.line_of(offset + match.start())
+                faults.append(Fault(path, line, "file", f"there is no {match.group(1)}: name the file that the comment means"))
+    return faults
+
+
 def check(root, rows=None):
     table = Table(name_table.ROWS if rows is None else rows)
     faults = []
+    known = OF_OTHERS | {os.path.basename(path) for path in tree.files(root, tree.CPP)}
     for path in tree.files(root, tree.CPP + SCRIPTS):
         if path.startswith(NOT_READ):
             continue
         faults += table.path_faults(path)
         text = tree.read(root, path)
         if path.endswith(tree.CPP):
-            faults += check_source(table, path, cpp_source.read_source(text))
+            source = cpp_source.read_source(text)
+            faults += check_source(table, path, source) + missing_files(path, source, known)
         else:
             faults += table.word_faults(path, 1, text)
     return faults
@@ -139,7 +156,7 @@ def self_test():
         Words(r"\blate host\b", "launch-bound", allowed=("docs/old.md",)), Words(r"(?-i:\bNOTE\b)", "INFO", where=("reports",)),
     ]
     good = {
-        "reports/a.cpp": 'void describe_idle();  // farrun FarRuns\nchar const* k = "late_host";\nchar const* n = "FarRun";\n// a note\n',
+        "reports/a.cpp": 'void describe_idle();  // farrun FarRuns, see doctor/a.h, transformer.h.3\nchar const* k = "late_host";\nchar const* n = "FarRun";\n// a note\n',
         "cli/a.cpp": "void say_idle();\n// NOTE of another tool\n",
         "tests/unit/reports/a_test.cpp": "TEST(Reports, say_why) {\n  f();\n}\n",
         "trace/alias.cpp": "int wish;\n", "trace/far_events.h": "int x;\n", "doctor/a.h": "int x;\n", "docs/old.md": "A late host.\n",
@@ -157,6 +174,7 @@ def self_test():
         "words in a string": ("reports/b.cpp", 'char const* k =\n    "a late host";\n', ':2: "late host": better launch-bound'),
         "words in a comment": ("reports/b.cpp", "int x;  // The Late host.\n", ':1: "Late host": better launch-bound'),
         "words in a document": ("docs/b.md", "# A\n\nThe late host waits.\n", ':3: "late host": better launch-bound'),
+        "a file that is gone": ("trace/b.cpp", "int x;\n/// As in old/scene.h.\n", ":2: there is no scene.h"),
         "a word of severity": ("reports/b.cpp", 'char const* k = "NOTE";\n', ':1: "NOTE": better INFO'),
     }
     failures = []

@@ -43,7 +43,7 @@ class ScopedLanguage {
 std::string_view tr(std::string_view english);
 
 /// The sentence in the language with its arguments. The compiler checks the English one, tests the
-/// others (words_test.cpp).
+/// others (language_test.cpp).
 template <class... T>
 requires(sizeof...(T) > 0) std::string tr(fmt::format_string<T...> english, T&&... arguments) {
   fmt::string_view const text = english;

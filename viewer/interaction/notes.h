@@ -1,4 +1,4 @@
-// Notes at times of the run: a part of the view state, kept with it (sidecar.h).
+// Notes at times of the run: a part of the view state, kept with it (view_state_store.h).
 #pragma once
 
 #include <cstddef>

@@ -48,7 +48,7 @@ struct FindingFocus {
 /// The search box; `hits` in time order, bounded by kMaxSearchHits.
 struct Search {
   bool open = false;
-  std::string text;      ///< as in query.h; what does not match it steps back in the timeline
+  std::string text;  ///< as in search_query.h; what does not match it steps back in the timeline
   bool pending = false;  ///< `hits` are not yet all of `text`
   std::vector<Selection> hits;
   uint64_t total = 0;  ///< all that match, also those past the bound

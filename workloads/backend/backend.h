@@ -189,7 +189,7 @@ inline Buffer::~Buffer() {
   if (device_ != nullptr) device_->release(data_);
 }
 
-/// What a device does wrong on purpose, see pathology.h.
+/// What a device does wrong on purpose, see fault_injection.h.
 struct DeviceFaults {
   bool synchronize_every_op = false;  ///< the caller waits for each operation
   bool pageable_copies =

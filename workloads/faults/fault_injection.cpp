@@ -1,4 +1,4 @@
-// The list of pathologies, and those that happen once a step; see pathology.h.
+// The list of pathologies, and those that happen once a step; see fault_injection.h.
 #include "workloads/faults/fault_injection.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Communication: what collectives cost. Who waits in them is in section_waits.cpp.
+// Communication: what collectives cost. Who waits in them is in waits.cpp.
 #include <algorithm>
 #include <cmath>
 #include <map>
