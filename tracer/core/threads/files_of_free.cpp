@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -69,15 +70,17 @@ bool free_at_once(size_t pieces) {
 }  // namespace
 
 void read_files_of_free() {
-  if (!is_allocator_of_glibc()) return;
+  // glibc remembers, also in a forked child.
+  static std::atomic<bool> is_read{false};
+  if (is_read.load(std::memory_order_relaxed) || !is_allocator_of_glibc()) return;
 
   void* const block = std::malloc(kPieceBytes);
   bool const can_shrink = block != nullptr && is_of_thread_heap(block);
   std::free(block);
   if (!can_shrink) return;
 
-  for (size_t const pieces : kPieces)
-    if (free_at_once(pieces)) return;
+  is_read.store(std::any_of(kPieces.begin(), kPieces.end(), free_at_once),
+                std::memory_order_relaxed);
 }
 
 }  // namespace stepscope::tracer
