@@ -23,9 +23,12 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using Arrival = SamplingSocket::Arrival;
+using Delivery = SamplingSocket::Delivery;
 
 /// How long a program that has connected may take to say what it wants.
 constexpr milliseconds kHelloLimit{10'000};
+/// How long a program may leave what is sent once unread.
+constexpr milliseconds kReadLimit{500};
 /// How long the end of the service waits for its threads.
 constexpr milliseconds kEndLimit{1'000};
 /// One a process that uses CUDA; more are no job of one machine.
@@ -84,6 +87,11 @@ std::string describe_sampled(OpenSampler& open, unsigned gpus, milliseconds peri
                      period.count(), gaps.empty() ? "" : "; ", gaps);
 }
 
+std::string describe_lost_rounds(uint64_t count) {
+  if (count == 0) return {};
+  return fmt::format("; {} rounds are lost: the program did not take them in time", count);
+}
+
 /// Facts of the devices that the program does not know yet.
 class DeviceDescriptions {
  public:
@@ -122,7 +130,8 @@ class ProgramSampling {
   void run() {
     auto const hello = wait_for_hello();
     if (!hello) return;
-    [[maybe_unused]] bool const is_there = socket_.send(SamplingOutcome{sample(*hello)});
+    [[maybe_unused]] auto const delivery =
+        socket_.send(SamplingOutcome{sample(*hello)}, kReadLimit);
   }
 
  private:
@@ -150,8 +159,9 @@ class ProgramSampling {
       unsigned count = 0;
       api->device_count(&count);
       if (open.is_open())
-        outcome = open.problem().empty() ? describe_sampled(open, count, period)
-                                         : "not sampled: " + open.problem();
+        outcome = open.problem().empty()
+                      ? describe_sampled(open, count, period) + describe_lost_rounds(lost_rounds_)
+                      : "not sampled: " + open.problem();
     }
 
     if (api->shutdown != nullptr) api->shutdown();
@@ -163,7 +173,8 @@ class ProgramSampling {
     std::vector<Sample> fresh;
     bool is_there = true;
     auto const tell = [&](char const* name, std::string text) {
-      is_there = is_there && socket_.send(SamplingFact{name, std::move(text)});
+      is_there = is_there &&
+                 socket_.send(SamplingFact{name, std::move(text)}, kReadLimit) != Delivery::kClosed;
     };
 
     // After a period: until then CUPTI has told which devices the program uses.
@@ -178,7 +189,9 @@ class ProgramSampling {
       }
       fresh.clear();
       open.sampler().sample(monotonic_ns(), fresh);
-      is_there = is_there && socket_.send(fresh);
+      Delivery const delivery = socket_.send(fresh);
+      if (delivery == Delivery::kFull) ++lost_rounds_;
+      is_there = is_there && delivery != Delivery::kClosed;
     }
   }
 
@@ -208,6 +221,7 @@ class ProgramSampling {
   SamplingService::Loader const& load_;
   SamplingOrders orders_;
   bool has_new_orders_ = false;
+  uint64_t lost_rounds_ = 0;
 };
 
 /// A thread that handles no signal: the command's main thread waits for them. False when the
@@ -297,8 +311,8 @@ void SamplingService::answer(std::shared_ptr<Shared> const& shared) {
       try {
         ProgramSampling(*program, shared->load).run();
       } catch (std::exception const& error) {
-        [[maybe_unused]] bool const is_there =
-            program->send(SamplingOutcome{fmt::format("sampling stopped: {}", error.what())});
+        [[maybe_unused]] auto const delivery = program->send(
+            SamplingOutcome{fmt::format("sampling stopped: {}", error.what())}, kReadLimit);
       }
       shared->leave(program);
     });

@@ -33,8 +33,11 @@ class SamplingSocket {
   [[nodiscard]] Arrival wait(std::chrono::milliseconds timeout) const;
   /// The next packet; nothing for one that cannot be read. Only when there is one.
   [[nodiscard]] std::optional<SamplingMessage> receive() const;
-  /// Never waits: what the other end does not take is left out. False when it is gone.
-  [[nodiscard]] bool send(SamplingMessage const& message) const;
+  enum class Delivery : uint8_t { kDone, kFull, kClosed };
+  /// Waits for the other end to take earlier packets, `limit` at most. kFull = it took too few, and
+  /// does not get this one.
+  [[nodiscard]] Delivery send(SamplingMessage const& message,
+                              std::chrono::milliseconds limit = {}) const;
   /// Wakes the thread that waits at it. Any thread.
   void shut_down() const;
 
@@ -42,6 +45,7 @@ class SamplingSocket {
 
  private:
   [[nodiscard]] ssize_t take(std::span<std::byte> into, int flags) const;
+  [[nodiscard]] bool wait_until_writable(std::chrono::milliseconds limit) const;
 
   explicit SamplingSocket(FileDescriptor socket) : socket_(std::move(socket)) {}
 

@@ -23,6 +23,8 @@ using Arrival = SamplingSocket::Arrival;
 constexpr milliseconds kLookPeriod{50};
 /// How long the end of sampling waits for its outcome.
 constexpr milliseconds kOutcomeLimit{800};
+/// How many packets the thread takes before it looks again whether it is to end.
+constexpr int kPacketsAtOnce = 64;
 
 }  // namespace
 
@@ -45,28 +47,50 @@ struct SamplingThread::State {
     std::unique_lock lock(mutex);
     return !wake.wait_for(lock, time, [this] { return is_stopping; });
   }
-  /// Takes what comes within `time`. Something when it was the last: what became of the sampling.
-  std::optional<std::string> take_packets(SamplingSocket const& socket, milliseconds time) {
-    for (auto const until = SteadyClock::now() + time;;) {
+  /// Takes what has arrived, kPacketsAtOnce at most: a service that sends faster than this reads
+  /// must not keep the thread from its end. Something when it was the last: what became of the
+  /// sampling.
+  std::optional<std::string> take_packets(SamplingSocket const& socket) {
+    for (int i = 0; i < kPacketsAtOnce; ++i) {
+      Arrival const arrival = socket.wait(milliseconds(0));
+      if (arrival == Arrival::kNothing) break;
+      if (auto last = take_packet(socket, arrival)) return last;
+    }
+    return {};
+  }
+  /// Takes what comes until the last packet, for `limit` at most.
+  std::optional<std::string> take_outcome(SamplingSocket const& socket, milliseconds limit) {
+    for (auto const until = SteadyClock::now() + limit;;) {
       auto const left = std::chrono::ceil<milliseconds>(until - SteadyClock::now());
-      Arrival const arrival = socket.wait(std::max(left, milliseconds(0)));
-      if (arrival == Arrival::kNothing) return {};
-      if (arrival == Arrival::kClosed) return "end early: `stepscope record` was gone";
-
-      auto message = socket.receive();
-      if (!message) return "end early: `stepscope record` is of another version";
-      if (auto* const last = std::get_if<SamplingOutcome>(&*message)) return last->text;
-      if (auto const* const fresh = std::get_if<std::vector<Sample>>(&*message)) add(*fresh);
-      if (auto* const fact = std::get_if<SamplingFact>(&*message))
-        add_fact(std::move(fact->name), std::move(fact->text));
+      if (left.count() <= 0) return {};
+      Arrival const arrival = socket.wait(left);
+      if (arrival == Arrival::kNothing) continue;
+      if (auto last = take_packet(socket, arrival)) return last;
     }
   }
-  /// Nothing when they are those of `version`.
-  std::optional<SamplingOrders> orders_after(uint64_t& version) {
-    std::lock_guard const lock(mutex);
-    if (version == orders_version) return {};
-    version = orders_version;
-    return orders;
+  /// Passes on the newest orders where the service has only those of `version`.
+  void tell_orders(SamplingSocket const& socket, uint64_t& version) {
+    std::unique_lock lock(mutex);
+    if (version == orders_version) return;
+    SamplingOrders const newest = orders;
+    uint64_t const newest_version = orders_version;
+    lock.unlock();
+
+    // The next look tries again.
+    if (socket.send(newest) != SamplingSocket::Delivery::kFull) version = newest_version;
+  }
+
+ private:
+  std::optional<std::string> take_packet(SamplingSocket const& socket, Arrival arrival) {
+    if (arrival == Arrival::kClosed) return "end early: `stepscope record` was gone";
+
+    auto message = socket.receive();
+    if (!message) return "end early: `stepscope record` is of another version";
+    if (auto* const last = std::get_if<SamplingOutcome>(&*message)) return last->text;
+    if (auto const* const fresh = std::get_if<std::vector<Sample>>(&*message)) add(*fresh);
+    if (auto* const fact = std::get_if<SamplingFact>(&*message))
+      add_fact(std::move(fact->name), std::move(fact->text));
+    return {};
   }
   void add(std::vector<Sample> const& fresh) {
     std::lock_guard const lock(mutex);
@@ -126,17 +150,18 @@ std::string SamplingThread::sample_until_stopped(State& state) {
         "on another machine or outside of this container, start it where the program runs",
         socket.error().message);
 
-  [[maybe_unused]] bool is_there = socket->send(
+  // Where the service is gone, so is what it would answer: taking packets tells.
+  [[maybe_unused]] auto delivery = socket->send(
       SamplingHello{settings.period.count(), settings.visible_devices, settings.device_order});
   std::optional<std::string> outcome;
   for (uint64_t version = 0; !outcome && state.wait(std::min(settings.period, kLookPeriod));) {
-    if (auto orders = state.orders_after(version)) is_there = socket->send(std::move(*orders));
-    outcome = state.take_packets(*socket, milliseconds(0));
+    state.tell_orders(*socket, version);
+    outcome = state.take_packets(*socket);
   }
   if (outcome) return *outcome;
 
-  is_there = socket->send(SamplingEnd{});
-  outcome = state.take_packets(*socket, kOutcomeLimit);
+  delivery = socket->send(SamplingEnd{}, kOutcomeLimit / 4);
+  outcome = state.take_outcome(*socket, kOutcomeLimit);
   return outcome.value_or("end early: the GPU driver no longer answers");
 }
 

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/tracer/nvml/fake_nvml.h"
+#include "tracer/core/sockets/local_socket.h"
 #include "tracer/nvml/nvml_source.h"
 #include "tracer/nvml/sampling_service.h"
 #include "tracer/nvml/sampling_socket.h"
@@ -292,13 +293,54 @@ TEST_F(NvmlSourceTest, outlives_a_command_that_is_killed) {
 TEST_F(NvmlSourceTest, a_stranger_on_the_socket_ends_nothing) {
   std::string const address = serve();
   auto const stranger = SamplingSocket::connect(address).value();
-  EXPECT_TRUE(stranger.send(SamplingOutcome{"not what a program says"}));
+  EXPECT_EQ(stranger.send(SamplingOutcome{"not what a program says"}),
+            SamplingSocket::Delivery::kDone);
 
   NvmlSource source(window, devices, std::chrono::milliseconds(1), address);
   source.driver_starts();
   drain_until_tracks(source, 1);
   source.finish(store, clock.latest_ns());
   EXPECT_THAT(outcome(), HasSubstr("2 of the machine's 2 GPUs"));
+}
+
+/// Waits for a program, and sends it samples without a pause until it says that it ends: from
+/// several threads, which together are faster than the one that reads.
+void flood(SamplingSocket const& listener) {
+  SamplingSocket const program = listener.accept();
+  std::atomic<bool> is_over = false;
+  std::vector<std::jthread> senders;
+  for (int t = 0; t < 4; ++t)
+    senders.emplace_back([&] {
+      std::vector<Sample> const samples(10, Sample{.device = 0, .at_ns = 1});
+      while (!is_over) EXPECT_NE(program.send(samples), SamplingSocket::Delivery::kClosed);
+    });
+
+  for (bool goes_on = true; goes_on;) {
+    if (program.wait(std::chrono::seconds(1)) != SamplingSocket::Arrival::kPacket) continue;
+    auto const message = program.receive();
+    goes_on = message && !std::holds_alternative<SamplingEnd>(*message);
+  }
+  is_over = true;
+  senders.clear();
+  EXPECT_EQ(program.send(SamplingOutcome{"flooded"}, std::chrono::minutes(1)),
+            SamplingSocket::Delivery::kDone);
+}
+
+TEST_F(NvmlSourceTest, ends_although_samples_come_faster_than_they_are_read) {
+  // Again and again: the reader is the slower one only in part of the rounds.
+  for (int round = 0; round < 10; ++round) {
+    store = TraceStore();
+    std::string const address = new_local_address("flood");
+    SamplingSocket const listener = SamplingSocket::listen(address).value();
+    std::thread flooding([&] { flood(listener); });
+
+    NvmlSource source(window, devices, std::chrono::milliseconds(1), address);
+    source.driver_starts();
+    drain_until_tracks(source, 1);
+    source.finish(store, clock.latest_ns());
+    flooding.join();
+    EXPECT_EQ(outcome(), "flooded");
+  }
 }
 
 /// One GPU that any thread may ask, as NVML allows it. The fake machine notes each call, and is one
@@ -321,6 +363,42 @@ Api shared_api() {
     return kSuccess;
   };
   return api;
+}
+
+/// Rounds of shared_api() over so many devices that few rounds fill a socket.
+std::atomic<int> many_rounds;
+
+TEST_F(NvmlSourceTest, counts_rounds_that_the_program_does_not_take) {
+  static constexpr unsigned kDevices = 1'000;
+  many_rounds = 0;
+  std::string const address = serve([] {
+    Api api = shared_api();
+    api.device_count = [](unsigned* count) { return *count = kDevices, kSuccess; };
+    api.utilization = [](Device, Utilization* utilization) {
+      ++many_rounds;
+      return *utilization = {}, kSuccess;
+    };
+    return std::optional(api);
+  });
+
+  // A program that takes nothing until it ends.
+  SamplingSocket const program = SamplingSocket::connect(address).value();
+  ASSERT_EQ(program.send(SamplingHello{1, {}, "PCI_BUS_ID"}), SamplingSocket::Delivery::kDone);
+  ASSERT_EQ(program.send(SamplingOrders{.is_recording = true}), SamplingSocket::Delivery::kDone);
+  auto const latest = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (many_rounds < 100 * static_cast<int>(kDevices) &&
+         std::chrono::steady_clock::now() < latest)
+    std::this_thread::yield();
+  ASSERT_EQ(program.send(SamplingEnd{}), SamplingSocket::Delivery::kDone);
+
+  std::string outcome;
+  while (outcome.empty()) {
+    ASSERT_NE(program.wait(std::chrono::minutes(1)), SamplingSocket::Arrival::kClosed);
+    auto const message = program.receive();
+    ASSERT_TRUE(message);
+    if (auto* const last = std::get_if<SamplingOutcome>(&*message)) outcome = last->text;
+  }
+  EXPECT_THAT(outcome, HasSubstr("rounds are lost: the program did not take them in time"));
 }
 
 TEST_F(NvmlSourceTest, serves_several_programs_at_once) {
