@@ -69,8 +69,8 @@ uint64_t* put_payloads(uint64_t* out, std::span<PayloadView const> payloads) {
 /// Bytes that are read at once never pass a page's end, so that reading past a text's 0, as every
 /// strlen does, cannot fault.
 bool is_word_in_page(char const* text) {
-  constexpr uintptr_t kPage = 4096;  // the smallest there is
-  return (reinterpret_cast<uintptr_t>(text) & (kPage - 1)) <= kPage - sizeof(uint64_t);
+  constexpr uintptr_t kLeastPage = 4096;  // the smallest there is
+  return (reinterpret_cast<uintptr_t>(text) & (kLeastPage - 1)) <= kLeastPage - sizeof(uint64_t);
 }
 
 /// Copies a text with its final 0, the rest of the last word zero; the number of words. 0 when it

@@ -10,10 +10,6 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// As for devices (metrics/steps/measured_steps.cpp): with fewer steps no length is the usual one,
-/// and where steps vary much an outlier is beyond Tukey's outer fence, too.
-constexpr size_t kFewestForOutliers = 8;
-constexpr double kFence = 3;
 /// With fewer counted steps nothing is compared.
 constexpr uint64_t kFewestToCompare = 3;
 
@@ -62,13 +58,9 @@ int64_t quantile_of(std::vector<int64_t> const& sorted, size_t percent) {
 }
 
 void mark_outliers(std::vector<int64_t> const& lengths, HostStats& facts) {
-  if (lengths.size() < kFewestForOutliers) return;
-  auto const at = [&](size_t quarters) {
-    return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]);
-  };
-  double const limit = std::max(kOutlier * at(2), at(3) + kFence * (at(3) - at(1)));
+  int64_t const limit = longest_usual_ns(lengths);
   for (HostStepStats& step : facts.steps)
-    step.outlier = !step.warmup && static_cast<double>(step.period.length()) > limit;
+    step.outlier = !step.warmup && step.period.length() > limit;
 }
 
 /// How the slow steps compare with the others; what they have more of is added by who knows the

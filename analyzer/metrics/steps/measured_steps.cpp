@@ -108,18 +108,10 @@ size_t count_slow_start(std::vector<Period> const& periods) {
 
 /// The longest period that is no outlier, ns.
 int64_t steady_limit(std::span<Period const> periods) {
-  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-  if (periods.size() < kFewestSteps) return kNoLimit;
-
   std::vector<int64_t> lengths;
   for (Period const& period : periods) lengths.push_back(period.when.length());
   std::sort(lengths.begin(), lengths.end());
-
-  auto const at = [&](size_t quarters) {
-    return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]);
-  };
-  double const limit = std::max(kOutlier * at(2), at(3) + kFence * (at(3) - at(1)));
-  return limit < static_cast<double>(kNoLimit) ? static_cast<int64_t>(limit) : kNoLimit;
+  return longest_usual_ns(lengths);
 }
 
 struct UsualRange {
@@ -284,6 +276,17 @@ std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts)
     if (first == last && stands_as_one_period(device)) result[d].push_back({device.window});
   });
   return result;
+}
+
+int64_t longest_usual_ns(std::span<int64_t const> sorted) {
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  if (sorted.size() < kFewestSteps) return kNoLimit;
+
+  auto const at = [&](size_t quarters) {
+    return static_cast<double>(sorted[(sorted.size() - 1) * quarters / 4]);
+  };
+  double const limit = std::max(kOutlier * at(2), at(3) + kFence * (at(3) - at(1)));
+  return limit < static_cast<double>(kNoLimit) ? static_cast<int64_t>(limit) : kNoLimit;
 }
 
 std::vector<MeasuredDevice> measure_steady_times(Analysis const& facts) {

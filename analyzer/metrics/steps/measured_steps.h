@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -95,6 +96,10 @@ struct MeasuredDevice {
 /// Well outside of what a healthy machine varies by: a period of more than so many times the
 /// device's median one is an outlier.
 inline constexpr double kOutlier = 1.5;
+
+/// The length, ns, that the usual ones of these sorted lengths do not pass: longer ones are
+/// outliers. INT64_MAX where fewer than eight do not tell which length is the usual one.
+int64_t longest_usual_ns(std::span<int64_t const> sorted);
 
 /// Each beside facts.devices.
 struct MeasuredSteps {

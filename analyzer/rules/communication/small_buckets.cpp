@@ -38,14 +38,14 @@ MeasuredDevice const* measured_device(RuleInput const& input, DeviceRef ref) {
 /// Lines for communicators and operations without a fit. If small messages of very different sizes
 /// take no longer the larger they are, all of their time is latency.
 std::vector<LinkFit> lines_of_latency(RuleInput const& input) {
-  struct Group {
+  struct SmallMessages {
     std::vector<int64_t> transfers;
     uint64_t least = UINT64_MAX, most = 0;
   };
-  std::map<std::pair<uint64_t, model::CollectiveOp>, Group> groups;
+  std::map<std::pair<uint64_t, model::CollectiveOp>, SmallMessages> groups;
   for (CollectiveStats const& collective : input.facts.collectives) {
     if (!collective.busbw_gbps || collective.bytes >= kSmallMessageBytes) continue;
-    Group& group = groups[{collective.communicator, collective.op}];
+    SmallMessages& group = groups[{collective.communicator, collective.op}];
     group.transfers.push_back(collective.transfer_ns);
     group.least = std::min(group.least, collective.bytes);
     group.most = std::max(group.most, collective.bytes);

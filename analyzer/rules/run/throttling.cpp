@@ -37,9 +37,9 @@ ClockLoss loss_of_drops(TelemetryStats const& telemetry, MeasuredDevice const& m
 }
 
 /// Kernels of all devices of a name: what a call takes on average, by the name of the kernel.
-class KernelMeans {
+class KernelsOfName {
  public:
-  explicit KernelMeans(Analysis const& facts) : facts_(facts) {
+  explicit KernelsOfName(Analysis const& facts) : facts_(facts) {
     for (DeviceStats const& device : facts.devices)
       for (KernelStats const* kernel = first_of(device.ref);
            kernel != end() && kernel->ref == device.ref; ++kernel)
@@ -88,7 +88,7 @@ class KernelMeans {
 };
 
 /// The clock is lower than that of the other devices all the time.
-ClockLoss loss_to_peers(RuleInput const& input, KernelMeans const& means, size_t place) {
+ClockLoss loss_to_peers(RuleInput const& input, KernelsOfName const& means, size_t place) {
   ClockLoss loss{place};
   DeviceStats const& device = input.facts.devices[place];
   MeasuredDevice const& measured = input.measured[place];
@@ -150,7 +150,7 @@ void find_throttling(RuleInput const& input, std::vector<Finding>& findings) {
   auto const& devices = input.facts.devices;
   if (std::none_of(devices.begin(), devices.end(), has_clock)) return;
 
-  std::optional<KernelMeans> means;  // only where a clock is low: it takes a while
+  std::optional<KernelsOfName> means;  // only where a clock is low: it takes a while
   auto const is_low = [](DeviceStats const& device) {
     return device.telemetry && device.telemetry->clock_to_peers.value_or(1) < kLowOfPeers;
   };

@@ -8,7 +8,7 @@ namespace stepscope::model {
 namespace {
 
 // Before every event; differences with it do not overflow (times lie within ±2^61).
-constexpr int64_t kNever = INT64_MIN / 2;
+constexpr int64_t kLongBefore = INT64_MIN / 2;
 
 /// OpClass of every kind, so that a row costs one look-up.
 constexpr std::array<uint8_t, kKindCount> kClassOfKind = [] {
@@ -151,9 +151,9 @@ class Summarizer {
 
   TrackSummary summary_;
   std::array<int64_t, kOpClassCount> busy_{};  ///< of the open bin, what reaches beyond it included
-  std::array<int64_t, kOpClassCount> covered_{kNever, kNever, kNever,
-                                              kNever};  ///< until when, by class
-  int64_t covered_until_ = kNever, last_start_ = 0;
+  std::array<int64_t, kOpClassCount> covered_{kLongBefore, kLongBefore, kLongBefore,
+                                              kLongBefore};  ///< until when, by class
+  int64_t covered_until_ = kLongBefore, last_start_ = 0;
   uint32_t started_ = 0, samples_ = 0;
   uint16_t depth_ = 0;
   int64_t longest_ = 0;
