@@ -89,7 +89,7 @@ Expected<int> record_command(RecordOptions const& options,
   if (result && result->exec_error == 0) {
     complete_traces(options);
     print_what_is_left_out(options);
-    print_what_was_recorded(options, command[0]);
+    print_what_was_recorded(options, command[0], result->exit_code);
     return result->exit_code;
   }
 

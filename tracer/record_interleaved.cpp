@@ -152,7 +152,7 @@ Expected<int> record_interleaved(RecordOptions const& options, int64_t turn_step
   int exit_code = 0;
   for (size_t s = 0; s < 2; ++s) {
     complete_traces(own[s]);
-    print_what_was_recorded(own[s], programs[s]->command[0]);
+    print_what_was_recorded(own[s], programs[s]->command[0], exit_code_of(*sides[s].status));
     if (exit_code == 0) exit_code = exit_code_of(*sides[s].status);
   }
 

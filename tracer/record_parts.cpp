@@ -115,7 +115,13 @@ bool has_nvidia_device() {
   return fs::exists("/dev/nvidiactl", error) || fs::exists("/dev/dxg", error);
 }
 
-std::string why_no_events(Recorded const& recorded, RecordOptions const& options) {
+std::string why_no_events(Recorded const& recorded, RecordOptions const& options, int exit_code) {
+  if (recorded.files == 0 && exit_code > kSignalBase && exit_code < kSignalBase + NSIG)
+    return fmt::format(
+        "was ended by signal {} ({}) before it used CUDA or NVTX: run it alone to see whether that "
+        "ends it, too",
+        exit_code - kSignalBase, ::strsignal(exit_code - kSignalBase));
+
   if (recorded.files == 0)
     return std::string(
                "used neither CUDA nor NVTX, unless a line above says otherwise: annotate it as "
@@ -389,13 +395,15 @@ void complete_traces(RecordOptions const& options) {
   }
 }
 
-void print_what_was_recorded(RecordOptions const& options, std::string const& program) {
+void print_what_was_recorded(RecordOptions const& options, std::string const& program,
+                             int exit_code) {
   Recorded const recorded = look_at(options);
   if (recorded.without_events == recorded.files) {
     fmt::print(stderr, "stepscope: nothing was recorded: {} {}\n", program,
-               why_no_events(recorded, options));
+               why_no_events(recorded, options, exit_code));
     return;
   }
+
   size_t const files = recorded.files - recorded.without_events;
   fmt::print(stderr, "stepscope: recorded {} trace file{}, {}, in {}\n", files,
              files == 1 ? "" : "s", base::format_bytes(recorded.bytes), options.output);

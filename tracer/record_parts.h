@@ -50,6 +50,8 @@ int explain_exec_error(std::string const& program, int reason);
 /// Adds to the finished traces what the traced program was spared: summaries. Without them a trace
 /// is only slower to look at.
 void complete_traces(RecordOptions const& options);
-void print_what_was_recorded(RecordOptions const& options, std::string const& program);
+/// `exit_code`: as exit_code_of() gives it.
+void print_what_was_recorded(RecordOptions const& options, std::string const& program,
+                             int exit_code);
 
 }  // namespace stepscope::tracer

@@ -14,12 +14,16 @@ void find(void* library, char const* name, Function*& function) {
 
 }  // namespace
 
-std::optional<Api> load_api() {
+base::Expected<Api> load_api() {
   constexpr char const* kSoname = "libnvidia-ml.so.1";
   // The loader would end this process.
-  if (!base::check_shared_library(kSoname, base::library_folders())) return {};
+  if (auto const whole = base::check_shared_library(kSoname, base::library_folders()); !whole)
+    return base::fail_with(whole);
   void* const library = ::dlopen(kSoname, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return {};
+  if (library == nullptr) {
+    char const* const reason = ::dlerror();
+    return base::fail("no {} ({})", kSoname, reason != nullptr ? reason : "without a reason");
+  }
 
   Api api;
 
@@ -53,7 +57,7 @@ std::optional<Api> load_api() {
   find(library, "nvmlGpmMetricsGet", api.gpm_metrics);
 
   if (api.init == nullptr || api.device_count == nullptr || api.device_by_index == nullptr)
-    return {};
+    return base::fail("{} names no devices, install the driver again", kSoname);
   return api;
 }
 

@@ -5,7 +5,8 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
+
+#include "trace/base/expected.h"
 
 namespace stepscope::tracer::nvml {
 
@@ -100,8 +101,8 @@ struct Api {
   Result (*gpm_metrics)(GpmMetrics* metrics) = nullptr;
 };
 
-/// Nothing when this machine has no NVML or one without the functions that name devices. The
-/// library stays loaded.
-std::optional<Api> load_api();
+/// The library stays loaded. Errors: this machine has no NVML, a part of one, or one without the
+/// functions that name devices.
+base::Expected<Api> load_api();
 
 }  // namespace stepscope::tracer::nvml

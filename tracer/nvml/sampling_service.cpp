@@ -145,7 +145,7 @@ class ProgramSampling {
   /// What became of it.
   std::string sample(SamplingHello const& hello) {
     auto const api = load_();
-    if (!api) return "not sampled: no libnvidia-ml.so.1";
+    if (!api) return "not sampled: " + api.error().message;
     if (Result const result = api->init(); result != kSuccess)
       return "not sampled: " + describe_refusal(result);
 

@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "trace/base/expected.h"
@@ -20,7 +19,7 @@ namespace stepscope::tracer::nvml {
 class SamplingService {
  public:
   /// Finds NVML, on a thread of the service.
-  using Loader = std::function<std::optional<Api>()>;
+  using Loader = std::function<base::Expected<Api>()>;
 
   /// Programs may connect from now on, and are answered from run() on. Errors: no socket.
   static base::Expected<std::unique_ptr<SamplingService>> open(Loader load = load_api);

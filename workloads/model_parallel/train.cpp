@@ -227,9 +227,12 @@ double mean_loss(std::vector<float> const& results) {
 
 // The training loop of one stage.
 
-/// Ends the training where the device has failed: what is read from it then means nothing.
-void check_device(Job& job, Stage const& s) {
-  if (auto good = s.device->failure(); !good) job.gate.stop("split: " + good.error().message);
+/// Ends the training where the device has failed: what is read from it then means nothing. False
+/// when it has.
+bool check_device(Job& job, Stage const& s) {
+  auto const good = s.device->failure();
+  if (!good) job.gate.stop("split: " + good.error().message);
+  return good.has_value();
 }
 
 /// Whether the weights are worth more than the checkpoint before. Ends the training where they are
@@ -283,12 +286,12 @@ void train(Job& job, Stage& s) {
       // End of the timed section.
     }
 
-    check_device(job, s);
+    bool const works = check_device(job, s);
     s.times.push_back(measure(s.passes));
     // The log shows the mean over the devices; only the last stage has a loss.
     double const loss = job.is_last(s) ? mean_loss(results) : 0.0;
     double const for_log = loss * static_cast<double>(job.stages);
-    job.log.report(s.device->index(), step, {&for_log, 1}, elapsed_ns);
+    if (works) job.log.report(s.device->index(), step, {&for_log, 1}, elapsed_ns);
     if (!std::isfinite(loss) && !job.options.allow_nan) {
       job.gate.stop(not_finite("split", "the loss", loss, step, s.device->name()));
     }

@@ -149,11 +149,12 @@ std::vector<float> download_weights(DeviceWorker& w, char const* name) {
   return weights;
 }
 
-/// Ends the training where the device has failed: what is read from it then means nothing.
-void check_device(Job& job, DeviceWorker const& w, int64_t step) {
-  if (auto good = w.device->failure(); !good) {
-    job.gate.stop(fmt::format("{}: {}", job.network.workload, good.error().message), step);
-  }
+/// Ends the training where the device has failed: what is read from it then means nothing. False
+/// when it has.
+bool check_device(Job& job, DeviceWorker const& w, int64_t step) {
+  auto const good = w.device->failure();
+  if (!good) job.gate.stop(fmt::format("{}: {}", job.network.workload, good.error().message), step);
+  return good.has_value();
 }
 
 /// The first device saves; all have the same weights, and each may hold a part of the optimizer's
@@ -256,10 +257,10 @@ void train(Job& job, DeviceWorker& w) {
     }
 
     for (int64_t batch = 0; batch < o.accumulate; ++batch) job.pipeline.release(w.device->index());
-    check_device(job, w, step);
+    bool const works = check_device(job, w, step);
     if (auto gone = job.lost_process())
       job.gate.stop(fmt::format("{}: step {}: {}", job.network.workload, step, *gone), step);
-    check_losses(job, w, step, elapsed_ns);
+    if (works) check_losses(job, w, step, elapsed_ns);
     if (is_due(step)) check_replica(job, w, step);
 
     if (InterruptGuard::interrupted()) {

@@ -1,5 +1,10 @@
 // Faults of CUPTI and of the GPU, over the doubles: a record becomes a row or a counted loss, and
 // the program's own end and words stay as they are.
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include "tests/cuda_doubles/tests/over_doubles.h"
 
 namespace stepscope::cuda_doubles {
@@ -65,6 +70,34 @@ TEST_F(CudaFaultsOverDoubles, AnErrorThatSticksIsNamedAndWhatNeverRanIsCounted) 
   EXPECT_EQ(rows.lost, handed()["kernels without times"] + handed()["copies without times"]);
 }
 
+/// What the lines of the steps call their loss.
+std::vector<std::string> losses_in(std::string const& output) {
+  std::vector<std::string> losses;
+  std::istringstream words(output);
+  for (std::string word; words >> word;)
+    if (word == "loss" && words >> word) losses.push_back(word);
+  return losses;
+}
+
+/// The algorithms that the double suggests first: 7 forwards, 4 backwards. It has only one that is
+/// deterministic for the gradient of the weights: 1.
+TEST_F(CudaFaultsOverDoubles, AnAlgorithmThatCudnnRefusesIsReplacedWhereThereIsAnother) {
+  std::string const training =
+      "run cifar10 --device cuda --batch 2 --steps 2 --no-evaluate --log-every 1";
+  auto const whole = over_doubles(training);
+  SKIP_WITHOUT_NAMESPACE(whole);
+  ASSERT_EQ(losses_in(whole.output).size(), 2U) << whole.output;
+  for (char const* const algorithm : {"4", "7"}) {
+    auto const replaced = over_doubles(training, std::string("DOUBLE_CUDNN_REFUSED=") + algorithm);
+    EXPECT_EQ(losses_in(replaced.output), losses_in(whole.output)) << replaced.output;
+  }
+
+  auto const refused = over_doubles(training, "DOUBLE_CUDNN_REFUSED=1");
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.output, HasSubstr("CUDNN_STATUS_NOT_SUPPORTED"));
+  EXPECT_THAT(losses_in(refused.output), testing::IsEmpty()) << "the step's device has failed";
+}
+
 TEST_F(CudaFaultsOverDoubles, AGpuWithoutMemoryIsSaidWithWhatToDo) {
   auto const outcome = record("DOUBLE_CUDA_MEMORY_MB=20");
   SKIP_WITHOUT_NAMESPACE(outcome);
@@ -80,6 +113,60 @@ TEST_F(CudaFaultsOverDoubles, AMachineWithoutAGpuIsSaidWithWhatToDo) {
   EXPECT_THAT(outcome.output, HasSubstr("no GPU can be used"));
   EXPECT_THAT(outcome.output, HasSubstr("--device host"));
 }
+
+/// A library of another version, or a half installed one: what lacks functions.
+struct Lacking {
+  char const* soname;
+  char const* devices;
+  bool does_train;
+  std::vector<char const*> words;  ///< in what Stepscope writes
+};
+
+void PrintTo(Lacking const& lacking, std::ostream* out) { *out << lacking.soname; }
+
+class CudaLibraryWithoutFunctions : public OverDoubles,
+                                    public testing::WithParamInterface<Lacking> {};
+
+TEST_P(CudaLibraryWithoutFunctions, IsNamedWithWhatToDo) {
+  Lacking const& lacking = GetParam();
+  take_functions_of(lacking.soname);
+  auto const outcome = over_doubles(
+      "profile cifar10 -o run --batch 2 --steps 2 --no-evaluate "
+      "--log-every 0 --device " +
+          std::string(lacking.devices),
+      "DOUBLE_CUDA_DEVICES=2");
+  SKIP_WITHOUT_NAMESPACE(outcome);
+  EXPECT_EQ(outcome.code == 0, lacking.does_train) << outcome.output;
+
+  auto const info = over_doubles("info run");
+  for (char const* const words : lacking.words)
+    EXPECT_THAT(outcome.output + info.output, HasSubstr(words));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, CudaLibraryWithoutFunctions,
+    testing::Values(
+        Lacking{"libcuda.so.1", "cuda", false, {"no GPU can be used", "--device host"}},
+        Lacking{"libcudnn.so.9", "cuda", false, {"libcudnn.so.9 has no cudnn", "install cuDNN 9"}},
+        Lacking{"libcublasLt.so.13",
+                "cuda",
+                false,
+                {"libcublasLt.so.13 has no cublasLt", "install the CUDA toolkit"}},
+        Lacking{"libnccl.so.2",
+                "cuda:0,cuda:1",
+                true,
+                {"libnccl.so.2 has no nccl", "install NCCL", "slower, and right"}},
+        Lacking{"libcupti.so.13", "cuda", true, {"CUDA calls and kernels were not recorded"}},
+        Lacking{"libnvidia-ml.so.1",
+                "cuda",
+                true,
+                {"not sampled: libnvidia-ml.so.1 names no devices, install the driver again"}}),
+    [](auto const& test) {
+      std::string name(test.param.soname);
+      name.resize(name.find('.'));
+      std::erase(name, '-');
+      return name;
+    });
 
 }  // namespace
 }  // namespace stepscope::cuda_doubles

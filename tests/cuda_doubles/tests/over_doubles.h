@@ -82,7 +82,19 @@ class OverDoubles : public e2e::Program {
     // A core is enough for one training, and OpenMP's threads would wait by turning.
     return "env OMP_NUM_THREADS=1 DOUBLE_CUPTI_LEDGER='" + path("handed") + "' " + knobs +
            " bash " + quoted(support::source_path("tests/cuda_doubles/with_doubles.sh")) + " " +
-           quoted(support::build_path("cuda_doubles/vendor")) + " " + command;
+           quoted(vendor_) + " " + command;
+  }
+  /// From now on the library of this soname is a file of another one, which has none of its
+  /// functions.
+  void take_functions_of(std::string const& soname) {
+    std::string const other =
+        soname.starts_with("libnvidia-ml") ? "libnccl.so.2" : "libnvidia-ml.so.1";
+    std::string const whole = support::build_path("cuda_doubles/vendor");
+    vendor_ = path("vendor");
+    std::filesystem::copy(whole, vendor_);
+    std::filesystem::copy_file(std::filesystem::path(whole) / other,
+                               std::filesystem::path(vendor_) / soname,
+                               std::filesystem::copy_options::overwrite_existing);
   }
   /// Stepscope with the parts that go over the doubles.
   [[nodiscard]] static std::string program_over_doubles() {
@@ -91,6 +103,8 @@ class OverDoubles : public e2e::Program {
   [[nodiscard]] static std::string quoted(std::string const& file) {
     return "'" + std::filesystem::absolute(file).string() + "'";
   }
+
+  std::string vendor_ = support::build_path("cuda_doubles/vendor");  ///< where the doubles are
 
   [[nodiscard]] Handed handed() const { return Handed(folder_ / "handed"); }
 

@@ -1,6 +1,10 @@
 // Wrong use, broken input, killed programs: a clear error or a readable run, never a crash, never a
 // lost run.
+#include <csignal>
 #include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
 
 #include "tests/e2e/main_job/program.h"
 #include "trace/import/open/open_run.h"
@@ -47,6 +51,13 @@ TEST_F(BadInput, WrongUseOfAWorkloadIsSaid) {
   for (char const* const megabytes : {"0", "-5", "2000000", "99999999999999999999"})
     expect_refused(std::string("record --buffer-mb ") + megabytes + " -- true",
                    "from 1 to 1048576");
+}
+
+TEST_F(BadInput, AProgramThatASignalEndsBeforeItDidAnythingIsSaidToHaveBeen) {
+  Outcome const outcome = stepscope("record -o run -- sh -c 'kill -s BUS $$'");
+  EXPECT_EQ(outcome.code, 128 + SIGBUS);
+  EXPECT_THAT(outcome.output,
+              ::testing::HasSubstr("was ended by signal " + std::to_string(SIGBUS)));
 }
 
 TEST_F(BadInput, BadDataFilesAreNamed) {

@@ -216,6 +216,7 @@ Expected<std::vector<std::string>> files_directly_in(std::string const& folder) 
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     std::string const path = it->path().string();
+    if (name_of(path).starts_with('.')) continue;  // our lock, an editor's copy
     if (conversion_advice(path)) unconverted = path;
     if (it->is_regular_file(ignored)) (is_trace_of_folder(path) ? files : others).push_back(path);
   }

@@ -58,7 +58,8 @@ base::Expected<std::shared_ptr<Libraries const>> load_libraries() {
 
 base::Expected<Nccl> load_nccl() {
   constexpr std::array kNames = {"libnccl.so.2"};
-  auto const library = VendorLibrary::open(kNames, "several GPUs need NCCL", kNcclAdvice);
+  auto const library =
+      VendorLibrary::open(kNames, "several GPUs exchange data by NCCL", kNcclAdvice);
   if (!library) return base::fail_with(library);
 
   Nccl table;

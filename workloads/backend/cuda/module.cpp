@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "workloads/backend/cuda/cuda_device.h"
 #include "workloads/backend/cuda/process_gpus.h"
@@ -58,6 +59,12 @@ Expected<uint64_t> capacity_of(int gpu, uint64_t shares, uint64_t limit) {
   return static_cast<uint64_t>(static_cast<double>(free_bytes) * kMemoryShare) / shares;
 }
 
+/// On stderr. Once a process, which may open devices again and again.
+void say_once(std::string const& text) {
+  static bool is_said = false;
+  if (!std::exchange(is_said, true)) fmt::print(stderr, "stepscope: {}\n", text);
+}
+
 /// The kernel of an own exchange reads and writes the other members' memory.
 Expected<void> let_see_each_other(std::map<int, uint64_t> const& uses) {
   for (auto const& [gpu, uses_of_gpu] : uses) {
@@ -89,8 +96,10 @@ Expected<void> connect(Exchange& group, std::vector<int> const& gpus,
 
   auto const nccl = load_nccl();
   if (!nccl) {
-    if (let_see_each_other(uses)) return {};  // slower, and right
-    return base::fail_with(nccl);
+    if (auto const seen = let_see_each_other(uses); !seen) return base::fail_with(nccl);
+    say_once(nccl.error().message +
+             "; until then the GPUs exchange data by kernels of Stepscope: slower, and right");
+    return {};
   }
 
   auto connected = NcclGroup::connect(*nccl, gpus);

@@ -25,7 +25,7 @@ class NvmlSourceTest : public ::testing::Test {
   NvmlSourceTest() { machine() = {}; }
 
   /// Starts the service, and returns its address.
-  std::string serve(SamplingService::Loader load = [] { return std::optional(fake_api()); }) {
+  std::string serve(SamplingService::Loader load = [] { return base::Expected<Api>(fake_api()); }) {
     service = SamplingService::open(std::move(load)).value();
     service->run();
     return service->address();
@@ -90,7 +90,7 @@ TEST_F(NvmlSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
   std::atomic<bool> loaded = false;
   NvmlSource source(window, devices, std::chrono::milliseconds(1), serve([&] {
                       loaded = true;
-                      return std::optional<Api>();
+                      return base::Expected<Api>(base::fail("not asked for"));
                     }));
   drain(source);
   source.finish(store, clock.latest_ns());
@@ -104,7 +104,8 @@ TEST_F(NvmlSourceTest, says_that_there_is_no_driver_or_that_it_refuses) {
     NvmlSource source(window, devices, std::chrono::milliseconds(1), serve([refuses] {
                         Api api = fake_api();
                         api.init = [] { return Result{9}; };
-                        return refuses ? std::optional(api) : std::nullopt;
+                        return refuses ? base::Expected<Api>(api)
+                                       : base::Expected<Api>(base::fail("no libnvidia-ml.so.1"));
                       }));
 
     source.driver_starts();
@@ -214,7 +215,7 @@ TEST_F(NvmlSourceTest, a_driver_that_hangs_holds_nothing_up_for_long) {
                           hanging.is_left.notify_all();
                           return kSuccess;
                         };
-                        return std::optional(api);
+                        return base::Expected<Api>(api);
                       }));
 
     source.driver_starts();
@@ -255,7 +256,7 @@ TEST_F(NvmlSourceTest, a_driver_slower_than_the_period_still_follows_orders) {
   devices.add_device(0, {0xcd});
   devices.add_context(0);
   NvmlSource source(window, devices, std::chrono::milliseconds(1),
-                    serve([] { return std::optional(slow_api()); }));
+                    serve([] { return base::Expected<Api>(slow_api()); }));
   source.driver_starts();
   drain_until_tracks(source, 1);
 
@@ -378,7 +379,7 @@ TEST_F(NvmlSourceTest, counts_rounds_that_the_program_does_not_take) {
       ++many_rounds;
       return *utilization = {}, kSuccess;
     };
-    return std::optional(api);
+    return base::Expected<Api>(api);
   });
 
   // A program that takes nothing until it ends.
@@ -402,7 +403,7 @@ TEST_F(NvmlSourceTest, counts_rounds_that_the_program_does_not_take) {
 }
 
 TEST_F(NvmlSourceTest, serves_several_programs_at_once) {
-  std::string const address = serve([] { return std::optional(shared_api()); });
+  std::string const address = serve([] { return base::Expected<Api>(shared_api()); });
   NvmlSource first(window, devices, std::chrono::milliseconds(1), address);
   NvmlSource second(window, devices, std::chrono::milliseconds(1), address);
   first.driver_starts();

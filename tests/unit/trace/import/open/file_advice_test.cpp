@@ -110,6 +110,14 @@ TEST(FileAdvice, AFolderWithoutATraceTellsOfTheFileThatMayHoldOne) {
   EXPECT_THAT(run.error().message, HasSubstr("unxz trace.tar.xz"));
 }
 
+TEST(FileAdvice, HiddenFilesOfAFolderAreNotTalkedAbout) {
+  TemporaryFolder const folder;
+  std::ofstream(folder.file(".stepscope.lock")) << "4711 profile";
+  auto const run = open_run(folder.path());
+  ASSERT_FALSE(run);
+  EXPECT_THAT(run.error().message, HasSubstr("name a run folder or record one"));
+}
+
 TEST(FileAdvice, APointerInThePlaceOfARankIsNotPassedOverInSilence) {
   TemporaryFolder const folder;
   std::ofstream(folder.file("rank-0.json"))
