@@ -22,7 +22,8 @@ def sources_of(path):
     if os.sep + "Unity" + os.sep not in path:
         return [path]
     with open(path, encoding="utf-8") as unity:
-        return re.findall(r'^#include "(.*)"$', unity.read(), re.MULTILINE)
+        named = re.findall(r'^#include "(.*)"$', unity.read(), re.MULTILINE)
+    return [os.path.normpath(os.path.join(os.path.dirname(path), source)) for source in named]
 
 
 def write_units(build, roots):
