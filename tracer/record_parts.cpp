@@ -118,8 +118,8 @@ bool has_nvidia_device() {
 std::string why_no_events(Recorded const& recorded, RecordOptions const& options, int exit_code) {
   if (recorded.files == 0 && exit_code > kSignalBase && exit_code < kSignalBase + NSIG)
     return fmt::format(
-        "was ended by signal {} ({}) before it used CUDA or NVTX: run it alone to see whether that "
-        "ends it, too",
+        "was ended by signal {} ({}) before it used CUDA or NVTX; if you did not send that, run it "
+        "alone to see whether the signal comes then, too",
         exit_code - kSignalBase, ::strsignal(exit_code - kSignalBase));
 
   if (recorded.files == 0)

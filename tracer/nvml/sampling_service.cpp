@@ -89,7 +89,7 @@ std::string describe_sampled(OpenSampler& open, unsigned gpus, milliseconds peri
 
 std::string describe_lost_rounds(uint64_t count) {
   if (count == 0) return {};
-  return fmt::format("; {} rounds are lost: the program did not take them in time", count);
+  return fmt::format("; lost rounds, which the program did not take in time: {}", count);
 }
 
 /// Facts of the devices that the program does not know yet.

@@ -399,7 +399,7 @@ TEST_F(NvmlSourceTest, counts_rounds_that_the_program_does_not_take) {
     ASSERT_TRUE(message);
     if (auto* const last = std::get_if<SamplingOutcome>(&*message)) outcome = last->text;
   }
-  EXPECT_THAT(outcome, HasSubstr("rounds are lost: the program did not take them in time"));
+  EXPECT_THAT(outcome, HasSubstr("; lost rounds, which the program did not take in time: "));
 }
 
 TEST_F(NvmlSourceTest, serves_several_programs_at_once) {
