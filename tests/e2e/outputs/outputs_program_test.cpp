@@ -84,9 +84,10 @@ class Stopped {
   }
 
   [[nodiscard]] bool is_stopped() const { return WIFSTOPPED(status_); }
-  /// Its status in the end.
+  /// Its status in the end. Its first thread gets the signal, which alone ends a command that went
+  /// well. For a signal to the process the kernel may choose a thread that runs only after that.
   int end_by(int signal) {
-    ::kill(pid_, signal);
+    ::tgkill(pid_, pid_, signal);
     return go_on();
   }
   int go_on() {
