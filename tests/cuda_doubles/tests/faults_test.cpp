@@ -1,5 +1,6 @@
 // Faults of CUPTI and of the GPU, over the doubles: a record becomes a row or a counted loss, and
 // the program's own end and words stay as they are.
+#include <optional>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -11,6 +12,7 @@ namespace stepscope::cuda_doubles {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char const* kRun =
     "run cifar10 --device cuda --batch 2 --steps 2 --no-evaluate --log-every 0 --json";
@@ -114,59 +116,93 @@ TEST_F(CudaFaultsOverDoubles, AMachineWithoutAGpuIsSaidWithWhatToDo) {
   EXPECT_THAT(outcome.output, HasSubstr("--device host"));
 }
 
-/// A library of another version, or a half installed one: what lacks functions.
-struct Lacking {
+/// A library that cannot be used, and what becomes of a training on devices that want it.
+struct Unusable {
   char const* soname;
   char const* devices;
-  bool does_train;
+  std::optional<bool> does_train;
   std::vector<char const*> words;  ///< in what Stepscope writes
 };
 
-void PrintTo(Lacking const& lacking, std::ostream* out) { *out << lacking.soname; }
+void PrintTo(Unusable const& library, std::ostream* out) { *out << library.soname; }
 
-class CudaLibraryWithoutFunctions : public OverDoubles,
-                                    public testing::WithParamInterface<Lacking> {};
+/// Example: "libcuda".
+std::string test_name(testing::TestParamInfo<Unusable> const& test) {
+  std::string name(test.param.soname);
+  name.resize(name.find('.'));
+  std::erase(name, '-');
+  return name;
+}
+
+class UnusableLibrary : public OverDoubles, public testing::WithParamInterface<Unusable> {
+ protected:
+  void expect_words_after_training() const {
+    auto const outcome = over_doubles(
+        "profile cifar10 -o run --batch 2 --steps 2 --no-evaluate "
+        "--log-every 0 --device " +
+            std::string(GetParam().devices),
+        "DOUBLE_CUDA_DEVICES=2");
+    SKIP_WITHOUT_NAMESPACE(outcome);
+    bool const does_train = outcome.code == 0;
+    EXPECT_EQ(does_train, GetParam().does_train.value_or(does_train)) << outcome.output;
+    EXPECT_THAT(outcome.output, Not(HasSubstr("was ended by signal")));
+
+    auto const info = over_doubles("info run");
+    for (char const* const words : GetParam().words)
+      EXPECT_THAT(outcome.output + info.output, HasSubstr(words));
+  }
+};
+
+/// A library of another version, or a half installed one.
+class CudaLibraryWithoutFunctions : public UnusableLibrary {};
 
 TEST_P(CudaLibraryWithoutFunctions, IsNamedWithWhatToDo) {
-  Lacking const& lacking = GetParam();
-  take_functions_of(lacking.soname);
-  auto const outcome = over_doubles(
-      "profile cifar10 -o run --batch 2 --steps 2 --no-evaluate "
-      "--log-every 0 --device " +
-          std::string(lacking.devices),
-      "DOUBLE_CUDA_DEVICES=2");
-  SKIP_WITHOUT_NAMESPACE(outcome);
-  EXPECT_EQ(outcome.code == 0, lacking.does_train) << outcome.output;
-
-  auto const info = over_doubles("info run");
-  for (char const* const words : lacking.words)
-    EXPECT_THAT(outcome.output + info.output, HasSubstr(words));
+  take_functions_of(GetParam().soname);
+  expect_words_after_training();
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, CudaLibraryWithoutFunctions,
     testing::Values(
-        Lacking{"libcuda.so.1", "cuda", false, {"no GPU can be used", "--device host"}},
-        Lacking{"libcudnn.so.9", "cuda", false, {"libcudnn.so.9 has no cudnn", "install cuDNN 9"}},
-        Lacking{"libcublasLt.so.13",
-                "cuda",
-                false,
-                {"libcublasLt.so.13 has no cublasLt", "install the CUDA toolkit"}},
-        Lacking{"libnccl.so.2",
-                "cuda:0,cuda:1",
-                true,
-                {"libnccl.so.2 has no nccl", "install NCCL", "slower, and right"}},
-        Lacking{"libcupti.so.13", "cuda", true, {"CUDA calls and kernels were not recorded"}},
-        Lacking{"libnvidia-ml.so.1",
-                "cuda",
-                true,
-                {"not sampled: libnvidia-ml.so.1 names no devices, install the driver again"}}),
-    [](auto const& test) {
-      std::string name(test.param.soname);
-      name.resize(name.find('.'));
-      std::erase(name, '-');
-      return name;
-    });
+        Unusable{"libcuda.so.1", "cuda", false, {"no GPU can be used", "--device host"}},
+        Unusable{"libcudnn.so.9", "cuda", false, {"libcudnn.so.9 has no cudnn", "install cuDNN 9"}},
+        Unusable{"libcublasLt.so.13",
+                 "cuda",
+                 false,
+                 {"libcublasLt.so.13 has no cublasLt", "install the CUDA toolkit"}},
+        Unusable{"libnccl.so.2",
+                 "cuda:0,cuda:1",
+                 true,
+                 {"libnccl.so.2 has no nccl", "install NCCL", "slower, and right"}},
+        Unusable{"libcupti.so.13", "cuda", true, {"CUDA calls and kernels were not recorded"}},
+        Unusable{"libnvidia-ml.so.1",
+                 "cuda",
+                 true,
+                 {"not sampled: libnvidia-ml.so.1 names no devices, install the driver again"}}),
+    test_name);
+
+/// The loader would map what is not there, and the first touch of it ends a program.
+class CudaLibraryThatIsCut : public UnusableLibrary {};
+
+TEST_P(CudaLibraryThatIsCut, EndsNoProgramAndIsNamed) {
+  cut(GetParam().soname);
+  expect_words_after_training();
+}
+
+/// In place of the others a whole one may be found, in a toolkit of this machine.
+INSTANTIATE_TEST_SUITE_P(
+    All, CudaLibraryThatIsCut,
+    testing::Values(
+        Unusable{"libcuda.so.1", "cuda", false, {"libcuda.so.1: is incomplete", "--device host"}},
+        Unusable{"libcudnn.so.9", "cuda", std::nullopt, {}},
+        Unusable{"libcublasLt.so.13", "cuda", std::nullopt, {}},
+        Unusable{"libnccl.so.2", "cuda:0,cuda:1", std::nullopt, {}},
+        Unusable{"libcupti.so.13", "cuda", true, {"CUDA calls and kernels were not recorded"}},
+        Unusable{"libnvidia-ml.so.1",
+                 "cuda",
+                 true,
+                 {"not sampled:", "libnvidia-ml.so.1: is incomplete"}}),
+    test_name);
 
 }  // namespace
 }  // namespace stepscope::cuda_doubles

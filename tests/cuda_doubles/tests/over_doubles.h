@@ -89,12 +89,15 @@ class OverDoubles : public e2e::Program {
   void take_functions_of(std::string const& soname) {
     std::string const other =
         soname.starts_with("libnvidia-ml") ? "libnccl.so.2" : "libnvidia-ml.so.1";
-    std::string const whole = support::build_path("cuda_doubles/vendor");
-    vendor_ = path("vendor");
-    std::filesystem::copy(whole, vendor_);
-    std::filesystem::copy_file(std::filesystem::path(whole) / other,
-                               std::filesystem::path(vendor_) / soname,
+    auto const whole = copy_vendor();
+    std::filesystem::copy_file(whole / other, std::filesystem::path(vendor_) / soname,
                                std::filesystem::copy_options::overwrite_existing);
+  }
+  /// From now on half of the library's file is missing, as after a download that broke off.
+  void cut(std::string const& soname) {
+    copy_vendor();
+    std::filesystem::path const file = std::filesystem::path(vendor_) / soname;
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
   }
   /// Stepscope with the parts that go over the doubles.
   [[nodiscard]] static std::string program_over_doubles() {
@@ -102,6 +105,14 @@ class OverDoubles : public e2e::Program {
   }
   [[nodiscard]] static std::string quoted(std::string const& file) {
     return "'" + std::filesystem::absolute(file).string() + "'";
+  }
+
+  /// The doubles may be changed from now on. Returns where they are unchanged.
+  std::filesystem::path copy_vendor() {
+    std::filesystem::path whole = support::build_path("cuda_doubles/vendor");
+    vendor_ = path("vendor");
+    std::filesystem::copy(whole, vendor_);
+    return whole;
   }
 
   std::string vendor_ = support::build_path("cuda_doubles/vendor");  ///< where the doubles are

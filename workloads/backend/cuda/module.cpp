@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "trace/base/files/shared_library.h"
 #include "workloads/backend/cuda/cuda_device.h"
 #include "workloads/backend/cuda/process_gpus.h"
 #include "workloads/backend/cuda_module.h"
@@ -20,6 +21,12 @@ constexpr double kMemoryShare = 0.9;
 constexpr int kOldestCapability = 8;
 
 Expected<int> count_gpus() {
+  // The runtime would load it as it is, and the loader end the program.
+  if (auto const whole = base::check_shared_library("libcuda.so.1", base::library_folders());
+      !whole) {
+    return base::fail("cuda: no GPU can be used: {}, or use --device host", whole.error().message);
+  }
+
   int count = 0;
   auto known = to_expected(cudaGetDeviceCount(&count), "cuda: no GPU can be used");
   if (!known) return base::fail_with(known);
