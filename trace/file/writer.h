@@ -88,7 +88,7 @@ class TraceWriter {
   base::ByteWriter block_;  ///< the block being made: room for its header, then its payload
   EventEncoder encoder_;
   ColumnEncoder columns_;
-  Compressor compressor_;
+  Compressor compressor_{kNotWorthAContext};
 };
 
 /// Writes a whole trace, summaries included, to a new file.

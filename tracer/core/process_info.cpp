@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -57,6 +59,33 @@ std::string window_text(WindowOptions const& window) {
     text += fmt::format("{}for {}", text.empty() ? "" : ", ",
                         base::format_duration(*window.duration_ns));
   return text;
+}
+
+using Facts = std::array<std::pair<std::string, std::string>, 3>;
+
+Facts facts_of_machine() {
+  std::string cpu = cpu_brand();
+  if (cpu.empty()) cpu = cpu_model_of_system();
+  utsname system{};
+  bool const is_known = ::uname(&system) == 0;
+  return {{{"cpu", std::move(cpu)},
+           {"cores", fmt::format("{}", ::sysconf(_SC_NPROCESSORS_ONLN))},
+           {"kernel", is_known ? fmt::format("{} {}", system.sysname, system.release)
+                               : std::string("unknown")}}};
+}
+
+/// Looked up once; forked children have it from their parent. No lock, which another thread may
+/// hold when the process is copied.
+Facts const& known_facts_of_machine() {
+  static std::atomic<Facts const*> known{nullptr};
+  if (known.load(std::memory_order_acquire) == nullptr) {
+    Facts const* none = nullptr;
+    auto facts = std::make_unique<Facts const>(facts_of_machine());
+    bool const is_first =
+        known.compare_exchange_strong(none, facts.get(), std::memory_order_acq_rel);
+    if (is_first) static_cast<void>(facts.release());
+  }
+  return *known.load(std::memory_order_acquire);
 }
 
 }  // namespace
@@ -116,12 +145,8 @@ model::TraceInfo describe_process(CaptureOptions const& options, TickSource tick
   info.world_size = options.world_size;
   info.origin_epoch_ns = origin_epoch_ns;
 
-  std::string cpu = cpu_brand();
-  info.facts.emplace_back("cpu", cpu.empty() ? cpu_model_of_system() : std::move(cpu));
-  info.facts.emplace_back("cores", fmt::format("{}", ::sysconf(_SC_NPROCESSORS_ONLN)));
-  utsname system{};
-  if (::uname(&system) == 0)
-    info.facts.emplace_back("kernel", fmt::format("{} {}", system.sysname, system.release));
+  Facts const& machine = known_facts_of_machine();
+  info.facts.assign(machine.begin(), machine.end());
   info.facts.emplace_back("clock", to_string(ticks));
   info.facts.emplace_back("buffer", fmt::format("{} MiB", options.buffer_bytes >> 20));
   info.facts.emplace_back("recorded steps", steps_text(options.window));

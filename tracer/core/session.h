@@ -82,7 +82,10 @@ class Session {
   bool end_window(std::chrono::seconds timeout);
   /// Before a stop, where the process ends next and executes no other program: the thread that
   /// waits ends soon then.
-  void process_ends_next() { process_ends_next_.store(true, std::memory_order_relaxed); }
+  void process_ends_next() {
+    process_ends_next_.store(true, std::memory_order_relaxed);
+    OwnThread::process_ends_next();
+  }
   /// As stop() for a signal handler, or a caller that may hold any lock: takes none, allocates
   /// nothing, and leaves the writer thread to the process's end. Within `timeout` unless the file
   /// system is slow or the caller holds a lock that the writer needs.

@@ -26,8 +26,11 @@ bool contains(std::vector<uint8_t*> const& buffers, uint8_t* buffer) {
 }  // namespace
 
 BufferPool::BufferPool(size_t total_bytes, size_t buffer_bytes)
-    : buffer_bytes_(buffer_bytes), max_buffers_(std::max<size_t>(2, total_bytes / buffer_bytes)) {
-  // So that nothing is allocated on the program's threads.
+    : buffer_bytes_(buffer_bytes), max_buffers_(std::max<size_t>(2, total_bytes / buffer_bytes)) {}
+
+/// So that nothing is allocated on the program's threads later.
+void BufferPool::reserve_lists() {
+  std::lock_guard const lock(mutex_);
   mapped_.reserve(max_buffers_);
   empty_.reserve(max_buffers_);
   completed_.reserve(max_buffers_);
@@ -160,6 +163,7 @@ void BufferPool::give_back(std::span<uint8_t> records) {
 }
 
 void BufferPool::prepare() {
+  reserve_lists();
   for (;;) {
     {
       std::lock_guard const lock(mutex_);

@@ -34,7 +34,7 @@ class BufferPool {
   /// Before the first request: where there is none, request() gives an overflow buffer.
   void never_refuse() { never_refuses_ = true; }
 
-  // On any thread; they allocate nothing but a buffer.
+  // On any thread; after the first prepare() they allocate nothing but a buffer.
   /// An empty buffer, all zero; an empty span when all are in use, the pool is closed or the system
   /// has no memory.
   std::span<uint8_t> request() noexcept;
@@ -50,7 +50,7 @@ class BufferPool {
   /// A buffer of take_completed() can be used again.
   void give_back(std::span<uint8_t> records);
   /// Has a few empty buffers ready, so that a thread of the program which asks for one takes no
-  /// page faults.
+  /// page faults. First called where CUPTI begins: most processes that are forked never use CUDA.
   void prepare();
 
   // The end, in either order. No buffer of the pool's memory is given out after the first of them.
@@ -70,6 +70,7 @@ class BufferPool {
     size_t valid_bytes;
   };
   std::span<uint8_t> request_overflow();
+  void reserve_lists();
   void unmap(uint8_t* buffer);
   void unmap_overflow(uint8_t* buffer);
   void unmap_what_nobody_holds();

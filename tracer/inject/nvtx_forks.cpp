@@ -89,7 +89,17 @@ Shared* make_shared() {
   return memory != MAP_FAILED ? new (memory) Shared : nullptr;
 }
 
+/// Made by the first fork or initialization: most processes that are forked do neither.
+void share_with_children() {
+  if (to_children.load() != nullptr) return;
+  Shared* const made = make_shared();
+  Shared* none = nullptr;
+  if (made != nullptr && !to_children.compare_exchange_strong(none, made))
+    ::munmap(made, sizeof(Shared));
+}
+
 void tell_children(Begun const& begun) {
+  share_with_children();
   Shared* const children = to_children.load(std::memory_order_acquire);
   if (children == nullptr) return;
   uint32_t const place = children->taken.fetch_add(1);
@@ -181,6 +191,7 @@ void begin_anew_where_nobody_initializes(Shared& parent) {
 }
 
 void before_fork() {
+  share_with_children();
   forking.fetch_add(1);
   ++own_forks;
   wait_for_others(initializing, is_initializing ? 1 : 0);
@@ -197,7 +208,7 @@ void after_fork_in_child() {
   initializing = is_initializing ? 1 : 0;
   of_parent = to_children.load();
   looked_at = 0;
-  to_children = make_shared();
+  to_children = nullptr;
 }
 
 }  // namespace
@@ -233,7 +244,6 @@ void nvtx_module_begins(void const* module) {
 
 void prepare_for_forks(int (*module_initializer)(void*)) {
   initialize_module = module_initializer;
-  to_children = make_shared();
   next_sched_yield = reinterpret_cast<int (*)()>(::dlsym(RTLD_NEXT, "sched_yield"));
   ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

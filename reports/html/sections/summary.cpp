@@ -233,7 +233,7 @@ std::string summary_section(Page const& page) {
 std::string findings_section(Page const& page) {
   std::string body;
   if (page.analysis.findings.empty())
-    body = empty_note("No rule found a problem.");
+    body = empty_note("No rule found anything worth changing.");
   else
     body = note(
                "The most severe finding comes first. "

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -160,6 +161,23 @@ TEST(OwnThread, HasEndedAlsoWhereASystemCallEndedIt) {
   auto const thread = OwnThread::start("test", [] { ::syscall(SYS_exit, 0); });
   ASSERT_TRUE(thread);
   EXPECT_TRUE(thread->wait_until_gone(std::chrono::seconds(60)));
+}
+
+TEST(OwnThread, OfAProcessThatEndsNextIsWaitedForLikeAnyOther) {
+  pid_t const child = ::fork();
+  if (child == 0) {
+    std::atomic<bool> has_worked{false};
+    auto const thread = OwnThread::start("test", [&] {
+      OwnThread::process_ends_next();
+      has_worked = true;
+    });
+    bool const is_gone = thread && thread->wait_until_gone(std::chrono::seconds(60));
+    ::_exit(is_gone && has_worked ? 0 : 1);
+  }
+
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 /// In ns; 0 where the system reports none (before Linux 6.12).

@@ -77,7 +77,7 @@ class ColumnEncoder {
   void put_planes(ColumnHead head, std::span<uint64_t const> values);
   void put_head(ColumnHead const& head);
 
-  Compressor compressor_;
+  Compressor compressor_{kNotWorthAContext};
   base::ByteWriter heads_, data_;
   uint32_t count_ = 0;
   base::Scratch<uint64_t> coded_;

@@ -23,12 +23,18 @@ struct Compressor::Context {
   ~Context() { ZSTD_freeCCtx(zstd); }
 };
 
-Compressor::Compressor() : context_(std::make_unique<Context>()) {}
+Compressor::Compressor(size_t left_alone) : left_alone_(left_alone) {}
 Compressor::~Compressor() = default;
 Compressor::Compressor(Compressor&&) noexcept = default;
 Compressor& Compressor::operator=(Compressor&&) noexcept = default;
 
 size_t Compressor::compress(base::ByteSpan raw, base::ByteWriter& out) {
+  if (context_ == nullptr && raw.size() <= left_alone_) {
+    left_alone_ -= raw.size();
+    return 0;
+  }
+  if (context_ == nullptr) context_ = std::make_unique<Context>();
+
   size_t const begin = out.size();
   std::span<std::byte> const room = out.grow(ZSTD_compressBound(raw.size()));
   size_t size =

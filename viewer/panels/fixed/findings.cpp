@@ -158,7 +158,7 @@ void findings(Scene const& scene, ViewState& state, float rows_height) {
     empty_state(
         scene.analysis.devices.empty() && scene.analysis.hosts.empty()
             ? "Neither device work nor host ranges were recorded, so nothing can be concluded."
-            : "No rule found a fault in this run.",
+            : "No rule found anything worth changing.",
         state.theme);
     return;
   }
