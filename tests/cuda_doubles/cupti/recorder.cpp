@@ -9,6 +9,8 @@
 #include <limits>
 #include <thread>
 
+#include "tests/cuda_doubles/device/visible_devices.h"
+
 namespace stepscope::cuda_doubles {
 namespace {
 
@@ -129,10 +131,10 @@ CUpti_ActivityDevice5 device_record(int device) {
   record.numThreadsPerWarp = 32;
   record.computeCapabilityMajor = 9;
 
-  record.uuid.bytes[0] = static_cast<char>(device + 1);
+  record.uuid.bytes[0] = first_uuid_byte(engine()->number_on_machine(device));
   if (number_of_knob("DOUBLE_CUDA_MIG", 0) != 0) {
     record.isMigEnabled = 1;
-    record.migUuid.bytes[0] = static_cast<char>(device + 1);
+    record.migUuid.bytes[0] = record.uuid.bytes[0];
     record.migUuid.bytes[1] = 1;
   }
   return record;

@@ -27,6 +27,8 @@ class Engine {
   /// cuInit(): loads the tool that CUDA_INJECTION64_PATH names, once. Any other call does it, too.
   virtual cudaError_t initialize() = 0;
   [[nodiscard]] virtual int device_count() const = 0;
+  /// The process may see some of the machine's GPUs, in another order (visible_devices.h).
+  [[nodiscard]] virtual int number_on_machine(int device) const = 0;
   [[nodiscard]] virtual int current_device() const = 0;
   virtual cudaError_t set_current_device(int device) = 0;
   /// The error that no later call survives (an illegal address, a lost device); cudaSuccess.

@@ -19,7 +19,7 @@ DriverEngine& driver_engine() {
 /// The driver loads the tool inside of the first cuInit(), and the tool may call CUDA from there
 /// (CUPTI's documentation, "CUPTI Initialization", on injection).
 cudaError_t DriverEngine::initialize() {
-  if (devices_ == 0) return cudaErrorNoDevice;
+  if (device_count() == 0) return cudaErrorNoDevice;
   static thread_local bool is_inside = false;
   if (is_inside) return cudaSuccess;
 
@@ -48,7 +48,7 @@ int DriverEngine::current_device() const { return current_device_of_thread; }
 
 /// The runtime makes a device's primary context when a thread first uses it.
 cudaError_t DriverEngine::set_current_device(int device) {
-  if (device < 0 || device >= devices_) return cudaErrorInvalidDevice;
+  if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
   current_device_of_thread = device;
   if (has_context_[index_of(device)].exchange(true)) return cudaSuccess;
   if (Observer* const tool = observer_) tool->context_made(device, context_of(device));

@@ -46,7 +46,7 @@ cudaError_t DriverEngine::allocate(void** data, size_t bytes) {
     arrays_[address_of(first)] = {bytes, device};
   }
   if (Activity* const all = activity())
-    all->devices[index_of(device)].used_bytes += static_cast<int64_t>(bytes);
+    all->devices[index_of(number_on_machine(device))].used_bytes += static_cast<int64_t>(bytes);
   if (Observer* const tool = observer_)
     tool->memory_changed(
         {true, address_of(first), bytes, kDeviceMemory, device, current_correlation()});
@@ -71,7 +71,8 @@ cudaError_t DriverEngine::free(void* data) {
     used_bytes_[index_of(array.device)] -= array.bytes;
   }
   if (Activity* const all = activity())
-    all->devices[index_of(array.device)].used_bytes -= static_cast<int64_t>(array.bytes);
+    all->devices[index_of(number_on_machine(array.device))].used_bytes -=
+        static_cast<int64_t>(array.bytes);
   ::munmap(static_cast<char*>(data) - kPage, round_up(array.bytes) + 2 * kPage);
 
   if (Observer* const tool = observer_)

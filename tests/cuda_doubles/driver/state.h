@@ -16,6 +16,7 @@
 
 #include "tests/cuda_doubles/device/engine.h"
 #include "tests/cuda_doubles/device/knobs.h"
+#include "tests/cuda_doubles/device/visible_devices.h"
 
 namespace stepscope::cuda_doubles {
 
@@ -64,7 +65,10 @@ class DriverEngine final : public Engine {
   static constexpr int kMaxDevices = 16;
 
   cudaError_t initialize() override;
-  [[nodiscard]] int device_count() const override { return devices_; }
+  [[nodiscard]] int device_count() const override { return static_cast<int>(visible_.size()); }
+  [[nodiscard]] int number_on_machine(int device) const override {
+    return visible_[index_of(device)];
+  }
   [[nodiscard]] int current_device() const override;
   cudaError_t set_current_device(int device) override;
   [[nodiscard]] cudaError_t sticky_error() const override { return sticky_error_; }
@@ -132,7 +136,8 @@ class DriverEngine final : public Engine {
   static cudaError_t invalidate(Stream& stream, cudaError_t error);
   [[nodiscard]] bool fails_now(Operation const& operation);
 
-  int const devices_ = static_cast<int>(number_of_knob("DOUBLE_CUDA_DEVICES", 1));
+  std::vector<int> const visible_ =
+      visible_devices(static_cast<int>(number_of_knob("DOUBLE_CUDA_DEVICES", 1)));
   int64_t const jitter_us_ = number_of_knob("DOUBLE_CUDA_JITTER_US", 0);
   int64_t const failing_kernel_ = number_of_knob("DOUBLE_CUDA_FAIL_AT_KERNEL", 0);
   size_t const memory_bytes_ =  // of each device

@@ -224,7 +224,8 @@ void keep_activity(Operation const& operation, int64_t duration_ns) {
   Activity* const all = activity();
   if (all == nullptr) return;
 
-  DeviceActivity& device = all->devices[static_cast<size_t>(operation.device)];
+  int const gpu = driver_engine().number_on_machine(operation.device);
+  DeviceActivity& device = all->devices[static_cast<size_t>(gpu)];
   auto const bytes = static_cast<int64_t>(operation.bytes);
   if (operation.kind == OperationKind::kKernel) device.busy_ns += duration_ns;
   if (operation.copy_kind == kFromHost) device.received_bytes += bytes;

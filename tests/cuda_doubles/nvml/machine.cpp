@@ -5,6 +5,8 @@
 #include <cstring>
 #include <thread>
 
+#include "tests/cuda_doubles/device/visible_devices.h"
+
 namespace stepscope::cuda_doubles {
 namespace {
 
@@ -16,14 +18,6 @@ using tracer::nvml::kSuccess;
 using tracer::nvml::Result;
 
 int64_t steady_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-
-/// The text of a UUID whose first bytes are these, as CUPTI's double reports them (recorder.cpp).
-std::string uuid_text(char const* prefix, unsigned first, unsigned second) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%s-%02x%02x0000-0000-0000-0000-000000000000", prefix,
-                first, second);
-  return text.data();
-}
 
 /// The number behind "NAME:" in the comma-separated list of a knob; −1 = the name is not listed.
 int64_t listed_number(char const* knob, std::string const& name) {
@@ -46,9 +40,9 @@ NvmlMachine::NvmlMachine()
                                                        Activity::kMaxDevices))) {
   for (unsigned number = 0; number < count_; ++number) {
     gpus_[number].number = instances_[number].number = number;
-    gpus_[number].uuid = uuid_text("GPU", number + 1, 0);
+    gpus_[number].uuid = uuid_text(static_cast<int>(number), false);
     instances_[number].is_instance = true;
-    instances_[number].uuid = uuid_text("MIG", number + 1, 1);
+    instances_[number].uuid = uuid_text(static_cast<int>(number), true);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/cuda_doubles/device/visible_devices.h"
 #include "tests/cuda_doubles/runtime/call.h"
 
 namespace stepscope::cuda_doubles {
@@ -75,10 +76,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int /*d
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  return call_runtime(STEPSCOPE_FUNCTION(cudaGetDeviceProperties, v12000), [=](Engine& /*driver*/) {
+  return call_runtime(STEPSCOPE_FUNCTION(cudaGetDeviceProperties, v12000), [=](Engine& driver) {
     *properties = {};
     std::strcpy(properties->name, "Double of a GPU");
-    properties->uuid.bytes[0] = static_cast<char>(device + 1);
+    properties->uuid.bytes[0] = first_uuid_byte(driver.number_on_machine(device));
     return cudaSuccess;
   });
 }

@@ -106,6 +106,34 @@ TEST_F(CudaCountersOverDoubles, OfAMigInstanceAreItsMemory) {
   EXPECT_GT(run.largest(1, "memory used (MiB)"), 1);
 }
 
+/// The process calls the third of four GPUs its first. The counters are those of that GPU, which
+/// its UUID finds.
+TEST_F(CudaCountersOverDoubles, AreThoseOfTheDevicesThatAreVisible) {
+  for (char const* const visible : {"2,1", "2,9,1", "GPU-03,GPU-02"}) {
+    auto const outcome =
+        record("cuda", "DOUBLE_CUDA_DEVICES=4 DOUBLE_NVML_ORDER=reversed CUDA_VISIBLE_DEVICES=" +
+                           std::string(visible));
+    SKIP_WITHOUT_NAMESPACE(outcome);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+
+    CounterRun const run = counters();
+    EXPECT_THAT(run.outcome, HasSubstr("1 of the machine's 4 GPUs")) << visible;
+    for (auto const& [which, values] : run.counters) EXPECT_EQ(which.first, 0) << which.second;
+    EXPECT_GT(run.largest(0, "memory used (MiB)"), 1) << visible;
+    EXPECT_GT(run.largest(0, "GPU utilization (%)"), 0) << visible;
+  }
+}
+
+TEST_F(CudaCountersOverDoubles, OfAVisibleMigInstanceAreItsMemory) {
+  auto const outcome =
+      record("cuda", "DOUBLE_CUDA_DEVICES=2 DOUBLE_CUDA_MIG=1 CUDA_VISIBLE_DEVICES=" +
+                         std::string("MIG-02010000-0000-0000-0000-000000000000"));
+  SKIP_WITHOUT_NAMESPACE(outcome);
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(counters().counters.size(), 1U);
+  EXPECT_GT(counters().largest(0, "memory used (MiB)"), 1);
+}
+
 TEST_F(CudaCountersOverDoubles, TellWhatLimitsTheClocks) {
   auto const outcome = record("cuda", "DOUBLE_NVML_CLOCK_LIMITS=4");
   SKIP_WITHOUT_NAMESPACE(outcome);
