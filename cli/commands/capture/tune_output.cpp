@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "reports/words/runs/tuning_words.h"
 #include "trace/base/format.h"
 #include "trace/base/shell_word.h"
 #include "tune/command_line.h"
@@ -38,8 +39,7 @@ std::string noise_text(Study const& study) {
 std::string count_text(StudyAnswer const& answer) {
   std::string text = fmt::format("{} settings measured, {} dropped by prediction", answer.measured,
                                  answer.dropped);
-  if (answer.untried > 0)
-    text += fmt::format(", {} not tried for lack of time (--time)", answer.untried);
+  if (answer.untried > 0) text += fmt::format(", {} not tried", answer.untried);
   return text;
 }
 
@@ -65,9 +65,16 @@ std::string headline(StudyAnswer const& answer, Study const& study) {
   switch (answer.outcome) {
     case StudyOutcome::kBetter:
       return fmt::format("Better: {} saves {} of the step.", best, saving);
-    case StudyOutcome::kNothingBetter:
-      return fmt::format("None of {} settings is shown to save {}: the default stays.",
-                         answer.measured + answer.dropped + answer.untried, least);
+    case StudyOutcome::kNothingBetter: {
+      size_t const settings = answer.measured + answer.dropped + answer.untried;
+      if (answer.untried == 0)
+        return fmt::format("None of {} settings is shown to save {}: the default stays.", settings,
+                           least);
+      return fmt::format(
+          "Nothing better so far: no setting is shown to save {}, and {} of {} were not tried for "
+          "lack of time.",
+          least, answer.untried, settings);
+    }
     case StudyOutcome::kNotConfirmed:
       return fmt::format("Not confirmed: {} saves {} in new pairs. {}.", best, saving,
                          answer.reason);
@@ -148,6 +155,8 @@ std::string answer_text(TuneFolder const& folder, Study const& study) {
                         base::printable(folder.path() + "/best.toml"));
   }
   text += fmt::format("Trials    {}\n", base::printable(folder.path() + "/trials.jsonl"));
+  if (std::string const next = reports::next_step_text(study, folder.path()); !next.empty())
+    text += base::printable(next) + "\n";
   return text;
 }
 

@@ -81,10 +81,17 @@ std::string tuning_headline(Study const& study) {
     case StudyOutcome::kBetter:
       return tr("Set {}: it saves {} of {}, with 95 %, by {} new pairs of runs.", best, saving,
                 objective(study), answer.pairs);
-    case StudyOutcome::kNothingBetter:
-      return tr("None of {} settings is shown to save {}, with 95 %: keep the default.",
-                answer.measured + answer.dropped + answer.untried,
-                percent_of(study.options().rule.min_effect));
+    case StudyOutcome::kNothingBetter: {
+      size_t const settings = answer.measured + answer.dropped + answer.untried;
+      std::string const least = percent_of(study.options().rule.min_effect);
+      if (answer.untried == 0)
+        return tr("None of {} settings is shown to save {}, with 95 %: keep the default.", settings,
+                  least);
+      return tr(
+          "Nothing better so far: no setting is shown to save {}, with 95 %, and {} of {} were "
+          "not tried for lack of time.",
+          least, answer.untried, settings);
+    }
     case StudyOutcome::kNotConfirmed:
       return tr(
           "Not confirmed: {} saves {} of {} in {} new pairs of runs, which does not show {}: "
@@ -124,6 +131,9 @@ std::string next_step_text(Study const& study, std::string_view folder) {
   std::string const path = base::shell_word(std::string(folder));
   StudyAnswer const answer = study.answer();
   if (answer.outcome == StudyOutcome::kOpen) return tr("Go on: stepscope tune {} --resume", path);
+  if (answer.outcome == StudyOutcome::kNothingBetter && answer.untried > 0)
+    return tr("Try the others: stepscope tune {} --resume --time {}m", path,
+              static_cast<int64_t>(std::ceil(study.options().time_s * 2 / 60)));
   if (answer.outcome == StudyOutcome::kBetter && !answer.further)
     return tr("Check the answer by further pairs: stepscope tune {} --confirm 20", path);
   return {};

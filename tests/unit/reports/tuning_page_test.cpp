@@ -60,6 +60,21 @@ TEST(TuningPage, SaysThatNothingIsBetter) {
   EXPECT_THAT(html, Not(HasSubstr("python3 train.py")));
 }
 
+TEST(TuningPage, SaysHowToGoOnWhereTheTimeEndedBeforeTheSearch) {
+  Machine machine([](tune::Settings const&) { return 1.0; }, 0.005, 5);
+  tune::StudyOptions options = unhurried();
+  options.time_s = 14;
+  Study study(tuning_space(), options);
+  tune::StudyAnswer const answer = machine.search(study);
+  ASSERT_EQ(answer.outcome, StudyOutcome::kNothingBetter);
+  ASSERT_GT(answer.untried, 0U);
+
+  std::string const html = page_of(study);
+  EXPECT_THAT(html, HasSubstr("Nothing better so far: no setting is shown to save 2.0"));
+  EXPECT_THAT(html, HasSubstr("of 4 were not tried for lack of time."));
+  EXPECT_THAT(html, HasSubstr("stepscope tune tuned --resume --time 1m"));
+}
+
 TEST(TuningPage, SaysWhyADroppedSettingWasNotRun) {
   Machine machine = tuning_machine();
   machine.replay = [](tune::Settings const&, tune::Candidate const&) {
