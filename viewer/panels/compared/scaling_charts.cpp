@@ -151,12 +151,13 @@ uint32_t colour_of(ScalingCurve const& curve, size_t place, Theme theme) {
   return with_alpha(paint_colour(kModels[place % kModels.size()], theme), 0.8F);
 }
 
-/// A name in a legend, on the next line where it does not fit.
+/// A name in a legend, on the next line where it does not fit; shortened where no line holds it.
 void legend_entry(uint32_t colour, std::string const& name, uint32_t text_colour) {
   float const width = ImGui::CalcTextSize(name.c_str()).x + 26 * ui_scale();
-  if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
+  bool const begins_line = ImGui::GetCursorPosX() <= ImGui::GetCursorStartPos().x;
+  if (!begins_line && ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
   swatch(colour);
-  text_coloured(name, text_colour);
+  text_coloured(fit(name, ImGui::GetContentRegionAvail().x), text_colour);
   ImGui::SameLine(0, 9 * ui_scale());
 }
 

@@ -225,8 +225,9 @@ TEST(ColumnCodec, NamesAreStoredByFirstUse) {
   for (uint32_t i = 0; i < 5000; ++i) names.push_back(1'000'000 + i % 7 * 1000);
 
   ColumnEncoder encoder;
-  // The second block must not see what the first one left in the encoder.
-  for (int repeat = 0; repeat < 2; ++repeat) {
+  // A block must not see what another one left in the encoder. A file's first bytes are not
+  // compressed (kNotWorthAContext).
+  for (int repeat = 0; repeat < 3; ++repeat) {
     encoder.clear();
     encoder.put_dictionary(kScope, 0, names);
     encoder.put_dictionary(kScope, 1, std::vector<uint32_t>{4, 4});
@@ -237,7 +238,9 @@ TEST(ColumnCodec, NamesAreStoredByFirstUse) {
               std::vector<uint64_t>(names.begin(), names.end()));
     EXPECT_EQ(decoded(payload.span(), 2, 1), (std::vector<uint64_t>{4, 4}));
     EXPECT_TRUE(decoded(payload.span(), 0, 2).empty());
-    EXPECT_LE(payload.size(), 200U);
+    if (repeat > 0) {
+      EXPECT_LE(payload.size(), 200U);
+    }
   }
 }
 
