@@ -3,6 +3,7 @@
 #include "tracer/core/threads/private_descriptors.h"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -20,6 +21,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/sanitized.h"
 #include "tracer/core/threads/doorbell.h"
 #include "tracer/core/threads/own_thread.h"
 #include "tracer/core/threads/short_slices.h"
@@ -164,6 +166,7 @@ TEST(OwnThread, HasEndedAlsoWhereASystemCallEndedIt) {
 }
 
 TEST(OwnThread, OfAProcessThatEndsNextIsWaitedForLikeAnyOther) {
+  if (support::kSanitized) GTEST_SKIP() << "a sanitizer may refuse threads in a forked process";
   pid_t const child = ::fork();
   if (child == 0) {
     std::atomic<bool> has_worked{false};
