@@ -30,7 +30,8 @@ inline std::string uuid_text(int number_on_machine, bool is_instance) {
   return text.data();
 }
 
-/// The machine's number of the GPU with that number or begin of a UUID; −1 = there is none.
+/// What the machine numbers the GPU that `name` means, a number or the begin of a UUID. −1 = there
+/// is none.
 inline int number_on_machine(std::string_view name, int count) {
   int number = -1;
   auto const [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
