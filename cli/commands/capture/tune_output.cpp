@@ -37,8 +37,8 @@ std::string noise_text(Study const& study) {
 }
 
 std::string count_text(StudyAnswer const& answer) {
-  std::string text = fmt::format("{} settings measured, {} dropped by prediction", answer.measured,
-                                 answer.dropped);
+  std::string text = fmt::format("{} measured, {} dropped by prediction",
+                                 base::format_count(answer.measured, "setting"), answer.dropped);
   if (answer.untried > 0) text += fmt::format(", {} not tried", answer.untried);
   return text;
 }

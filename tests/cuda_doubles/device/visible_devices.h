@@ -30,8 +30,8 @@ inline std::string uuid_text(int number_on_machine, bool is_instance) {
   return text.data();
 }
 
-/// What the machine numbers the GPU that `name` means, a number or the begin of a UUID. −1 = there
-/// is none.
+/// How the machine numbers the GPU that `name` means, a number or the begin of a UUID; −1 where no
+/// GPU is meant.
 inline int number_on_machine(std::string_view name, int count) {
   int number = -1;
   auto const [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
