@@ -8,6 +8,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/cuda_doubles/tests/over_doubles.h"
+#include "tests/support/mpirun.h"
 
 namespace stepscope::cuda_doubles {
 namespace {
@@ -45,7 +46,7 @@ class CudaProcessesOverDoubles : public OverDoubles {
                                    std::string const& mpi_options) const {
     return command_over_doubles(
         "timeout 120 mpirun --oversubscribe " + mpi_options + " -n 2 " + command,
-        std::string(kTwoGpus) + "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+        kTwoGpus + support::mpirun_environment());
   }
   /// Tracks of threads with rows, of all ranks.
   [[nodiscard]] size_t threads_of(std::string const& run_folder) const {

@@ -10,6 +10,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/e2e/main_job/program.h"
+#include "tests/support/mpirun.h"
 #include "trace/import/open/open_run.h"
 
 namespace stepscope::e2e {
@@ -41,9 +42,8 @@ class SeveralProcesses : public Program {
   /// Also as root, and with more processes than cores; bounded in time, should they wait for each
   /// other for ever.
   [[nodiscard]] static std::string mpirun(int processes, std::string const& options = "") {
-    return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 mpirun "
-           "--oversubscribe " +
-           options + " -n " + std::to_string(processes) + " ";
+    return support::mpirun_environment() + "timeout 60 mpirun --oversubscribe " + options + " -n " +
+           std::to_string(processes) + " ";
   }
   [[nodiscard]] std::string bytes_of(std::string const& name) const {
     std::ifstream file(path(name), std::ios::binary);
