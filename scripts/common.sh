@@ -51,3 +51,24 @@ build() {
   shift
   cmake --build "build/$preset" -j "$(build_jobs)" ${1+--target "$@"}
 }
+
+# run_ctest RESULTS.xml LOG COMMAND…: runs ctest by the command and leaves its results. The few that failed run once more, alone;
+# docs/design/decisions/0048-second-run-of-a-test.md says which, and why they stay named.
+run_ctest() {
+  local results=$1 log=$2 again=${1%.xml}-again.part
+  shift 2
+  rm -f "$results"
+  "$@" -j "$(nproc)" --output-junit "$results" >"$log" 2>&1 || true
+  if [[ ! -s $results ]]; then
+    tail -n 40 "$log" >&2
+    note "ctest did not run (above: the end of $log)"
+    return 1
+  fi
+
+  if python3 scripts/summarize_tests.py --may-run-again "$results"; then
+    "$@" --rerun-failed --output-junit "$again" >>"$log" 2>&1 || true
+    python3 scripts/summarize_tests.py --merge "$again" "$results" || true
+    rm -f "$again"
+  fi
+  python3 scripts/summarize_tests.py "$results"
+}

@@ -2,7 +2,9 @@
 """Sums up ctest's JUnit files for people: failures with their output, skipped cases with their reason, then the last line
 "N passed, N failed, N skipped". Exit status 1 when a case failed or none ran.
 
-usage: summarize_tests.py [--brief] RESULTS.xml...     (--brief: no skipped and slow cases)
+usage: summarize_tests.py [--brief] RESULTS.xml...         (--brief: no skipped and slow cases)
+       summarize_tests.py --may-run-again RESULTS.xml      exit status 0 when what failed may have failed by chance
+       summarize_tests.py --merge AGAIN.xml RESULTS.xml    notes in RESULTS.xml what passed in the second run, AGAIN.xml
 """
 import itertools
 import re
@@ -13,6 +15,13 @@ import xml.etree.ElementTree as ElementTree
 ASSERTION_LINES = 8
 ASSERTIONS_SHOWN = 5
 LAST_LINES = 40
+
+# More failures than these are no chance.
+RUN_AGAIN_AT_MOST = 3
+# What a test program of GoogleTest prints at its end when assertions failed: it was not ended by a signal or for its time.
+CAME_TO_ITS_END = re.compile(r"^ *\d+ FAILED TESTS?$", re.MULTILINE)
+# A fault of memory or a data race is one, whatever a second run says.
+SANITIZER = re.compile(r"Sanitizer|runtime error:")
 
 
 def skip_reason(output, message):
@@ -59,7 +68,32 @@ def read_cases(path):
             yield "passed", case, output, ""
 
 
+def may_run_again(path):
+    """Whether a second run can tell a busy machine from a fault: few cases failed, and all by an assertion."""
+    failed = [output for result, _, output, _ in read_cases(path) if result == "failed"]
+    by_assertion = [output for output in failed if CAME_TO_ITS_END.search(output) and not SANITIZER.search(output)]
+    return 0 < len(failed) <= RUN_AGAIN_AT_MOST and len(by_assertion) == len(failed)
+
+
+def merge(again_path, path):
+    """A case that failed in `path` and passed in `again_path` has passed; its failure stays in the file, as Surefire names it."""
+    passed_again = {case.get("name") for result, case, _, _ in read_cases(again_path) if result == "passed"}
+    tree = ElementTree.parse(path)
+    for case in tree.getroot().iter("testcase"):
+        failure = case.find("failure")
+        if failure is None or case.get("name") not in passed_again:
+            continue
+        failure.tag = "flakyFailure"
+        case.set("status", "run")
+    tree.write(path, encoding="unicode")
+
+
 def main(arguments):
+    if arguments[:1] == ["--may-run-again"]:
+        return 0 if may_run_again(arguments[1]) else 1
+    if arguments[:1] == ["--merge"]:
+        merge(*arguments[1:])
+        return 0
     brief = "--brief" in arguments
     paths = [argument for argument in arguments if argument != "--brief"]
     if not paths:
@@ -69,6 +103,11 @@ def main(arguments):
     for path in paths:
         for result, case, output, message in read_cases(path):
             cases[result].append((case, output, message))
+    unsteady = [(case, output, message) for case, output, message in cases["passed"] if case.find("flakyFailure") is not None]
+    for case, output, _ in unsteady:
+        print(f"\nUNSTEADY {case.get('name')} (failed beside other tests, passed alone)")
+        for line in telling_lines(output):
+            print(f"    {line}")
     for case, output, message in cases["failed"]:
         print(f"\nFAILED {case.get('name')} {'(' + message + ')' if message else ''}")
         for line in telling_lines(output):
@@ -84,7 +123,9 @@ def main(arguments):
             print(f"\nSlowest: {', '.join(slow)}")
     if cases["failed"]:
         print("\nFailed: " + ", ".join(case.get("name") for case, _, _ in cases["failed"]))
-    if cases["failed"] or not brief:
+    if unsteady:
+        print("\nUnsteady: " + ", ".join(case.get("name") for case, _, _ in unsteady))
+    if cases["failed"] or unsteady or not brief:
         print()
     print(f"{len(cases['passed'])} passed, {len(cases['failed'])} failed, {len(cases['skipped'])} skipped")
     return 1 if cases["failed"] or not cases["passed"] else 0

@@ -18,12 +18,5 @@ configure "$preset"
 say "Building"
 build "$preset"
 say "Testing"
-results=build/$preset/test-results.xml
-rm -f "$results"
 # The number of jobs is the cores': a case that needs more than one says so (PROCESSORS), one that must be alone too.
-ctest --preset "$preset" -j "$(nproc)" --output-junit "$PWD/$results" >"build/$preset/test.log" 2>&1 || true
-if [[ ! -s $results ]]; then
-  tail -n 40 "build/$preset/test.log" >&2
-  die "ctest did not run (above: the end of build/$preset/test.log)"
-fi
-python3 scripts/summarize_tests.py "$results"
+run_ctest "$PWD/build/$preset/test-results.xml" "build/$preset/test.log" ctest --preset "$preset"

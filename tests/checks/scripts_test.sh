@@ -67,6 +67,32 @@ expect "a summary names the test whose assertion failed" "B.second" "$summary"
 expect "a summary shows an assertion far above the end" "Expected: three" "$summary"
 expect "a summary leaves out what tells nothing" yes "$( (($(wc -l <<<"$summary") < 80)) && echo yes)"
 
+# run_again TEXT [COUNT]: whether so many cases that failed with this output are run once more.
+run_again() {
+  printf '<testsuite>' >"$work/first.xml"
+  for ((i = 0; i < ${2:-1}; ++i)); do
+    printf '<testcase name="C.%s" status="fail"><failure message=""/><system-out>%s</system-out></testcase>' $i "$1" >>"$work/first.xml"
+  done
+  printf '</testsuite>' >>"$work/first.xml"
+  python3 scripts/summarize_tests.py --may-run-again "$work/first.xml" && echo again || echo final
+}
+assertion=$'/a/b.cpp:7: Failure\nexpected 1\n\n 1 FAILED TEST\n'
+expect "an assertion that failed may be chance" again "$(run_again "$assertion")"
+expect "three may be" again "$(run_again "$assertion" 3)"
+expect "four are no chance" final "$(run_again "$assertion" 4)"
+expect "a program that did not come to its end is no chance" final "$(run_again "[ RUN      ] C.0")"
+expect "a data race is no chance" final "$(run_again "WARNING: ThreadSanitizer: data race
+$assertion")"
+expect "nothing that failed is not run again" final "$(run_again '' 0)"
+run_again "$assertion" 2 >/dev/null
+printf '<testsuite><testcase name="C.1" status="run"/><testcase name="C.0" status="fail"><failure message=""/></testcase></testsuite>' >"$work/again.xml"
+python3 scripts/summarize_tests.py --merge "$work/again.xml" "$work/first.xml"
+summary=$(python3 scripts/summarize_tests.py --brief "$work/first.xml") && status=0 || status=$?
+expect "what fails twice has failed" 1 "$status"
+expect "what passes the second time counts as passed" "1 passed, 1 failed, 0 skipped" "$(tail -n 1 <<<"$summary")"
+expect "what passes the second time is named" "Unsteady: C.1" "$summary"
+expect "its failure is shown" "UNSTEADY C.1" "$summary"
+
 printf '<testsuite/>\n' >"$work/none.xml"
 expect "no case at all is no success" "0 passed" "$(python3 scripts/summarize_tests.py "$work/none.xml" && echo good || true)"
 
