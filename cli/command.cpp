@@ -166,10 +166,15 @@ base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text,
 }
 
 base::Expected<std::string> steps_for_tracer(std::string const& text, std::string_view option) {
-  if (text.empty()) return text;
-  auto const steps = parse_steps(text, option);
-  if (!steps) return base::fail_with(steps);
-  return fmt::format("{}:{}", steps->first, steps->second);
+  std::string ranges;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t const end = std::min(text.find(',', begin), text.size());
+    auto const steps = parse_steps(text.substr(begin, end - begin), option);
+    if (!steps) return base::fail_with(steps);
+    ranges += fmt::format("{}{}:{}", ranges.empty() ? "" : ",", steps->first, steps->second);
+    begin = end + 1;
+  }
+  return ranges;
 }
 
 }  // namespace stepscope::cli

@@ -77,7 +77,7 @@ std::string ranks_there(std::set<int32_t> const& ranks);
 void warn_of_missing_steps(std::pair<int64_t, int64_t> wanted, std::pair<int64_t, int64_t> kept);
 base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text,
                                                         std::string_view option = "--steps");
-/// The same as "A:B", which the tracer takes; empty stays empty.
+/// The same as "A:B", which the tracer takes; several have commas between them. Empty stays empty.
 base::Expected<std::string> steps_for_tracer(std::string const& text,
                                              std::string_view option = "--steps");
 

@@ -91,17 +91,33 @@ struct Recorded {
   uint64_t bytes = 0;
 };
 
+/// The run's folder, and those of its windows where it has several.
+std::vector<std::string> folders_of(RecordOptions const& options) {
+  std::vector<std::string> folders = base::windows_in(options.output);
+  folders.insert(folders.begin(), options.output);
+  return folders;
+}
+
+/// This process's, in all folders.
+std::vector<fs::path> trace_files(RecordOptions const& options) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (std::string const& folder : folders_of(options))
+    for (auto const& entry : fs::directory_iterator(folder, error)) {
+      fs::path const& path = entry.path();
+      if (path.extension() == base::kTraceSuffix && is_own_run_file(path.filename().string()))
+        files.push_back(path);
+    }
+  return files;
+}
+
 Recorded look_at(RecordOptions const& options) {
   Recorded recorded;
   std::error_code error;
-  for (auto const& entry : fs::directory_iterator(options.output, error)) {
-    if (entry.path().extension() != base::kTraceSuffix ||
-        !is_own_run_file(entry.path().filename().string()))
-      continue;
-
-    auto const file = file::TraceFile::open(entry.path().string());
+  for (fs::path const& path : trace_files(options)) {
+    auto const file = file::TraceFile::open(path.string());
     ++recorded.files;
-    recorded.bytes += entry.file_size(error);
+    recorded.bytes += fs::file_size(path, error);
     recorded.unfinished += static_cast<size_t>(!file || !file->is_finished());
     recorded.without_events += static_cast<size_t>(!file || has_nothing_of_the_program(*file));
   }
@@ -136,6 +152,8 @@ std::string why_no_events(Recorded const& recorded, RecordOptions const& options
 
   if (!options.steps.empty())
     return fmt::format("reached none of the steps {}, choose others with --steps", options.steps);
+  if (options.every_steps > 0)
+    return fmt::format("did not reach step {}, choose a smaller --every", options.every_steps);
   if (!options.range.empty())
     return fmt::format("opened no NVTX range {}, choose another with --range",
                        base::printable(options.range));
@@ -177,8 +195,18 @@ namespace {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
+int64_t steps_at_once(RecordOptions const& options) {
+  constexpr int64_t kDefault = 5;
+  return options.for_steps > 0 ? options.for_steps : kDefault;
+}
+
 void set_window(RecordOptions const& options, Variables& set) {
   if (!options.steps.empty()) set.emplace_back(kStepsVariable, options.steps);
+  if (int64_t const every = options.every_steps; every > 0) {
+    set.emplace_back(kStepsVariable,
+                     fmt::format("{}:{}", every, every + steps_at_once(options) - 1));
+    set.emplace_back(kEveryVariable, fmt::format("{}", every));
+  }
   if (!options.range.empty()) set.emplace_back(kRangeVariable, options.range);
   if (options.delay_ns) set.emplace_back(kDelayVariable, fmt::format("{}", *options.delay_ns));
   if (options.duration_ns)
@@ -289,15 +317,26 @@ std::vector<char*> as_c_array(std::vector<std::string> const& texts) {
 
 Expected<void> check_options(RecordOptions const& options) {
   if (!options.steps.empty()) {
-    if (auto const steps = parse_steps(options.steps); !steps) return base::fail_with(steps);
+    if (auto const steps = parse_step_ranges(options.steps); !steps) return base::fail_with(steps);
   }
+  if (options.every_steps < 0 || options.for_steps < 0)
+    return fail("--every and --for: numbers of steps, give 1 or more");
+  if (options.for_steps > 0 && options.every_steps == 0)
+    return fail("--for {}: goes with --every, or name the steps with --steps", options.for_steps);
+  if (options.every_steps > 0 && steps_at_once(options) >= options.every_steps)
+    return fail(
+        "--every {} --for {}: leave a step or more between the windows, as the file of one is "
+        "written meanwhile",
+        options.every_steps, steps_at_once(options));
 
   int const choices =
-      static_cast<int>(!options.steps.empty()) + static_cast<int>(!options.range.empty()) +
-      static_cast<int>(options.delay_ns.has_value()) + static_cast<int>(options.from_code);
+      static_cast<int>(!options.steps.empty()) + static_cast<int>(options.every_steps > 0) +
+      static_cast<int>(!options.range.empty()) + static_cast<int>(options.delay_ns.has_value()) +
+      static_cast<int>(options.from_code);
   if (choices > 1)
     return fail(
-        "--steps, --range, --delay and --from-code: each says where recording begins, give one of "
+        "--steps, --every, --range, --delay and --from-code: each says where recording begins, "
+        "give one of "
         "them");
 
   if (!options.nccl.empty()) {
@@ -385,14 +424,9 @@ int explain_exec_error(std::string const& program, int reason) {
 }
 
 void complete_traces(RecordOptions const& options) {
-  std::error_code error;
-  for (auto const& entry : fs::directory_iterator(options.output, error)) {
-    if (entry.path().extension() != base::kTraceSuffix ||
-        !is_own_run_file(entry.path().filename().string()))
-      continue;
-    if (auto const added = file::add_summaries(entry.path().string()); !added)
+  for (fs::path const& path : trace_files(options))
+    if (auto const added = file::add_summaries(path.string()); !added)
       fmt::print(stderr, "stepscope: {}\n", base::printable(added.error().message));
-  }
 }
 
 void print_what_was_recorded(RecordOptions const& options, std::string const& program,
@@ -405,8 +439,11 @@ void print_what_was_recorded(RecordOptions const& options, std::string const& pr
   }
 
   size_t const files = recorded.files - recorded.without_events;
-  fmt::print(stderr, "stepscope: recorded {} trace file{}, {}, in {}\n", files,
-             files == 1 ? "" : "s", base::format_bytes(recorded.bytes), options.output);
+  size_t const windows = base::windows_in(options.output).size();
+  fmt::print(stderr, "stepscope: recorded {} trace file{}{}, {}, in {}\n", files,
+             files == 1 ? "" : "s",
+             windows == 0 ? "" : fmt::format(" of {} window{}", windows, windows == 1 ? "" : "s"),
+             base::format_bytes(recorded.bytes), options.output);
 }
 
 }  // namespace stepscope::tracer

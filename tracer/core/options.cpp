@@ -65,8 +65,14 @@ void set_turns_from_environment(CaptureOptions& options) {
 WindowOptions window_from_environment() {
   WindowOptions window;
   if (char const* const text = std::getenv(kStepsVariable); text != nullptr) {
-    if (auto const steps = parse_steps(text)) window.steps = *steps;
+    if (auto const ranges = parse_step_ranges(text)) {
+      window.steps = ranges->front();
+      window.later_steps.assign(ranges->begin() + 1, ranges->end());
+    }
   }
+  if (auto const every = first_number_of<int64_t>(std::array<char const*, 1>{kEveryVariable});
+      every && window.steps)
+    window.every_steps = *every;
   if (char const* const text = std::getenv(kRangeVariable); text != nullptr) window.range = text;
   window.delay_ns = time_from_environment(kDelayVariable);
   window.duration_ns = time_from_environment(kDurationVariable);
@@ -92,6 +98,24 @@ base::Expected<StepRange> parse_steps(std::string const& text) {
         "--steps {}: write it as A:B with 0 <= A <= B, the first and the last step to record",
         text);
   return StepRange{*a, *b};
+}
+
+base::Expected<std::vector<StepRange>> parse_step_ranges(std::string const& text) {
+  std::vector<StepRange> ranges;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t const end = std::min(text.find(',', begin), text.size());
+    auto const range = parse_steps(text.substr(begin, end - begin));
+    if (!range) return base::fail_with(range);
+
+    if (!ranges.empty() && range->first - 1 <= ranges.back().last)
+      return base::fail(
+          "--steps {}: begin each window behind the one before, with a step or more between them: "
+          "its file is written meanwhile",
+          text);
+    ranges.push_back(*range);
+    begin = end + 1;
+  }
+  return ranges;
 }
 
 base::Expected<NcclDetail> parse_nccl_detail(std::string const& text) {

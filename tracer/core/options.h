@@ -1,7 +1,8 @@
 // How a capture is asked for: the environment contract between `stepscope record` and the library
 // inside the traced process.
 //   STEPSCOPE_OUTPUT          the run's folder; not set = nothing is recorded
-//   STEPSCOPE_STEPS           A:B, both inclusive: only these steps
+//   STEPSCOPE_STEPS           A:B, both inclusive: only these steps; A:B,C:D: in several windows
+//   STEPSCOPE_EVERY_STEPS     N: those of STEPSCOPE_STEPS again N steps later, 2 N and so on
 //   STEPSCOPE_RANGE           NAME or NAME@DOMAIN: only while the first NVTX range of it is open
 //   STEPSCOPE_DELAY_NS        only from this long after the program's first event
 //   STEPSCOPE_FROM_CODE       1: only from cudaProfilerStart to cudaProfilerStop, or from and to
@@ -30,6 +31,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/base/expected.h"
 #include "tracer/core/capture_window.h"
@@ -38,6 +40,7 @@ namespace stepscope::tracer {
 
 inline constexpr char const* kOutputVariable = "STEPSCOPE_OUTPUT";
 inline constexpr char const* kStepsVariable = "STEPSCOPE_STEPS";
+inline constexpr char const* kEveryVariable = "STEPSCOPE_EVERY_STEPS";
 inline constexpr char const* kRangeVariable = "STEPSCOPE_RANGE";
 inline constexpr char const* kDelayVariable = "STEPSCOPE_DELAY_NS";
 inline constexpr char const* kFromCodeVariable = "STEPSCOPE_FROM_CODE";
@@ -108,6 +111,9 @@ struct CaptureOptions {
 
 /// "A:B", "A:" or ":B", both inclusive. Errors: not numbers, negative, or B < A.
 base::Expected<StepRange> parse_steps(std::string const& text);
+/// Several of them with commas between, each behind the one before and at least a step away from
+/// it, as its file is written meanwhile. Errors: as above; not in this order.
+base::Expected<std::vector<StepRange>> parse_step_ranges(std::string const& text);
 
 /// "off", "calls" or "network". Errors: anything else.
 base::Expected<NcclDetail> parse_nccl_detail(std::string const& text);

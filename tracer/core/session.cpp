@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <filesystem>
 #include <utility>
 
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "trace/base/files/run_folder.h"
 #include "tracer/core/process_info.h"
 #include "tracer/core/threads/short_slices.h"
 #include "tracer/core/unforked_memory.h"
@@ -32,6 +34,15 @@ constexpr int kNameAttempts = 100, kNumberedNames = 8;
 /// Fits the memory that is kept for it. Said as it is, or behind "0 events were lost: ".
 constexpr char kMemoryRanOut[] =
     "stepscope: memory ran out, the last events were lost; free memory and record again";
+
+void add_facts(model::TraceInfo& info, std::vector<std::pair<std::string, std::string>> facts) {
+  auto const own = info.facts;
+  for (auto& fact : facts) {
+    bool const is_there = std::any_of(own.begin(), own.end(),
+                                      [&](auto const& one) { return one.first == fact.first; });
+    if (!is_there) info.facts.push_back(std::move(fact));
+  }
+}
 
 int64_t epoch_ns() {
   timespec now{};
@@ -77,7 +88,9 @@ Session::Session(CaptureOptions options)
 Session::~Session() { stop(); }
 
 bool Session::start() {
-  bool const may_start = options_.forked || (begin_file() && file_is_open());
+  bool const is_later = options_.forked || options_.window.repeats();
+  if (options_.window.repeats()) store_.expect_several_files();
+  bool const may_start = is_later || (begin_file() && file_is_open());
   if (may_start && start_thread()) return true;
   output_.reset();
   report_.path.clear();
@@ -118,6 +131,7 @@ void Session::join_writer() const {
 }
 
 bool Session::end_window(std::chrono::seconds timeout) {
+  is_last_window_.store(true, std::memory_order_relaxed);
   window_.close();
   if (!wait_for_end(timeout)) return false;
   join_writer();
@@ -168,7 +182,7 @@ void Session::run() {
 
 void Session::run_until_stopped() {
   bool stopping = false;
-  if (options_.forked) {
+  if (options_.forked && !options_.window.repeats()) {
     stopping = stop_requested_.wait_for(kDrainPeriod);
     if (!open_file_of_fork(stopping)) {
       output_.reset();
@@ -181,7 +195,9 @@ void Session::run_until_stopped() {
   while (!stopping) {
     stopping = stop_requested_.wait_for(kDrainPeriod);
     drain_once();
-    if (window_is_over() || program_has_ended()) stopping = true;
+    if (!begin_window_file()) break;
+    if (window_is_over()) stopping = !goes_on() || stopping;
+    if (program_has_ended()) stopping = true;
     if (!stopping) store_.flush(clock_.latest_ns(), false);
   }
   window_.stop();
@@ -199,8 +215,44 @@ bool Session::begin_file() {
   }
 
   output_ = std::move(*output);
-  store_.set_output(output_.get());
+  if (options_.window.repeats())
+    store_.begin_file(output_.get());
+  else
+    store_.set_output(output_.get());
   return true;
+}
+
+/// Where there are several windows: makes the file of one that has opened. False when that did not
+/// work, and then nothing more is recorded.
+bool Session::begin_window_file() {
+  if (!options_.window.repeats() || window_.openings() == files_) return true;
+  files_ = window_.openings();
+  done_since_ns_ = -1;
+  return begin_next_file();
+}
+
+bool Session::begin_next_file() {
+  std::string const before = report_.path;
+  if (begin_file() && file_is_open()) return true;
+  output_.reset();
+  store_.leave_file();
+  report_.path = before;
+  return false;
+}
+
+/// The window is over. Whether another one comes; the file of this one is complete then.
+bool Session::goes_on() {
+  if (is_last_window_.load(std::memory_order_relaxed) || !window_.next_steps()) return false;
+  if (output_ && !store_.can_begin_file()) {
+    store_.log.notes.emplace_back(
+        "later windows were not recorded: names have filled their memory, as the program makes up "
+        "new ones all the time");
+    return false;
+  }
+
+  window_.end();
+  end_window_of_sources();
+  return report_.failure.empty() && window_.arm_again();
 }
 
 /// Where all cores are busy, each new thread waits some milliseconds for its first turn. A forked
@@ -238,16 +290,34 @@ bool Session::file_is_open() {
   return false;
 }
 
+/// Each of several windows is a run of its own, in a folder named for its steps.
+CaptureOptions Session::options_of_file() const {
+  CaptureOptions options = options_;
+  if (!options.window.repeats() || window_.has_never_opened()) return options;
+  options.window.steps = window_.steps();
+  options.folder +=
+      "/" + base::name_of_window(options.window.steps->first, options.window.steps->last);
+  return options;
+}
+
 /// On the file thread, while nothing else uses the store: what tells of the process is read through
 /// descriptors, too.
 base::Expected<file::TraceWriter> Session::create_file() {
   if (!options_.forked) take_usual_slices();
-  store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
+  CaptureOptions const options = options_of_file();
+  auto earlier_facts = std::move(store_.info.facts);
+  store_.info = describe_process(options, tick_source_, origin_epoch_ns_);
+  add_facts(store_.info, std::move(earlier_facts));
+  if (options.folder != options_.folder) {
+    std::error_code error;
+    std::filesystem::create_directory(options.folder, error);
+    if (error) return base::fail("{}: cannot be made ({})", options.folder, error.message());
+  }
 
   base::Expected<file::TraceWriter> created = base::fail("no name was tried");
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
     int64_t const number = attempt < kNumberedNames ? attempt : epoch_ns();
-    std::string const path = options_.folder + "/" + trace_file_name(options_, ::getpid(), number);
+    std::string const path = options.folder + "/" + trace_file_name(options_, ::getpid(), number);
     created = file::TraceWriter::create(path, kUnforkedBlocks);
 
     if (created) {
@@ -304,22 +374,28 @@ bool Session::program_has_ended() {
   if (clock_.latest_ns() - last_look_ns_ < kLookPeriodNs) return false;
   last_look_ns_ = clock_.latest_ns();
   if (!main_thread_has_exited() || thread_count() != own_threads() + 1) return false;
-  output_->submit(0, [this](file::TraceWriter&) {
+  if (output_)
+    output_->submit(0, [this](file::TraceWriter&) {
+      main_thread_status_ = exit_status_of_main_thread();
+      return base::Expected<void>();
+    });
+  else  // between two windows; the program uses its descriptors no more
     main_thread_status_ = exit_status_of_main_thread();
-    return base::Expected<void>();
-  });
   program_ended_ = true;
   return true;
 }
 
 void Session::add_losses(Source const& source) {
-  uint64_t const dropped = source.dropped();
-  uint64_t const interrupting = std::min(dropped, source.dropped_in_signal_handlers());
+  Losses const all = {source.dropped(), source.dropped_in_signal_handlers(),
+                      source.dropped_on_tracks()};
+  Losses const told = std::exchange(told_losses_[&source], all);
+  uint64_t const dropped = all.dropped - std::min(told.dropped, all.dropped);
+  uint64_t const interrupting = std::min(dropped, all.interrupting - told.interrupting);
 
   report_.dropped += dropped - interrupting;
   report_.interrupting += interrupting;
   // Tracks tell of their own; doctor says the rest with its remedy.
-  uint64_t const trackless = dropped - std::min(dropped, source.dropped_on_tracks());
+  uint64_t const trackless = dropped - std::min(dropped, all.on_tracks - told.on_tracks);
   store_.log.dropped += trackless;  // readers add the tracks' to it
   if (trackless > 0 && dropped > interrupting)
     store_.log.notes.push_back(
@@ -339,18 +415,48 @@ void Session::add_losses(Source const& source) {
   if (std::find(notes.begin(), notes.end(), problem) == notes.end()) notes.push_back(problem);
 }
 
-void Session::finish() {
-  drain_once();  // what was recorded while the window was being closed
+/// Completes the file of the window, if it has one: it may have passed without opening.
+void Session::end_window_of_sources() {
+  bring_names();
+  for (auto const& source : sources_) {
+    source->refresh(store_);
+    source->end_window(store_, clock_.latest_ns());
+    if (output_) add_losses(*source);
+  }
+  if (output_) close_file();
+}
 
-  // Before sources end: should one of them hang in a driver that crashed, what is here is in the
-  // file.
+/// Before sources end: should one of them hang in a driver that crashed, what is here is in the
+/// file.
+void Session::bring_names() {
   store_.flush(clock_.latest_ns(), true);
   for (auto const& source : sources_) source->refresh(store_);
+  if (!output_ || !store_.lacks_a_name()) return;
+  store_.read_names();
+  output_->wait_until_idle();
+}
 
-  if (store_.lacks_a_name()) {
-    store_.read_names();
-    output_->wait_until_idle();
-  }
+/// Everything that has ended is in the file then.
+void Session::close_file() {
+  store_.describe_again();
+  store_.flush(clock_.latest_ns(), true);
+  FileThread::Result const result = output_->finish();
+  file_threads_ = 0;
+  report_.events += result.written_rows;
+  report_.unwritten += result.lost_rows;
+  if (report_.failure.empty()) report_.failure = result.failure;
+
+  store_.leave_file();
+  store_.log = {};
+  output_.reset();
+}
+
+void Session::finish() {
+  drain_once();  // what was recorded while the window was being closed
+  begin_window_file();
+  // A program that ends before the first of several windows shows that it was recorded.
+  if (!output_ && window_.has_never_opened()) begin_next_file();
+  bring_names();
 
   for (auto const& source : sources_) {
     source->refresh(store_);
@@ -359,16 +465,9 @@ void Session::finish() {
   }
 
   if (window_.has_never_opened()) store_.info.facts.emplace_back(kNeverBeganFact, "yes");
-  store_.describe_again();
-  store_.flush(clock_.latest_ns(), true);
-
-  FileThread::Result const result = output_->finish();
-  report_.events = result.written_rows;
-  report_.unwritten = result.lost_rows;
-  report_.failure = result.failure;
+  if (output_) close_file();
 
   // The session stays for as long as the process lives, its memory does not.
-  output_.reset();
   store_ = TraceStore();
 }
 

@@ -1,5 +1,6 @@
 // One capture of one process: its writer thread drains the sources every few milliseconds, decodes,
-// and hands the rows to the thread that writes the trace file. In a forked child that ends at once
+// and hands the rows to the thread that writes the trace file. Where several windows are asked for,
+// each has a file, which is made when the window opens. In a forked child that ends at once
 // the writer thread is the only one and writes the file.
 #pragma once
 
@@ -7,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -120,12 +122,19 @@ class Session {
   void run_until_stopped();
   bool begin_file();
   bool file_is_open();
+  bool begin_window_file();
+  bool begin_next_file();
+  bool goes_on();
+  void end_window_of_sources();
+  void bring_names();
+  void close_file();
   bool open_file_of_fork(bool is_ending);
   bool write_file_here();
   base::Expected<file::TraceWriter> create_file();
   bool start_thread();
   void drain_once();
   bool window_is_over();
+  [[nodiscard]] CaptureOptions options_of_file() const;
   [[nodiscard]] int64_t own_threads() const;
   bool program_has_ended();
   void add_losses(Source const& source);
@@ -148,6 +157,7 @@ class Session {
   enum class Driver : uint8_t { kNone, kStarts, kTooLate };
   std::atomic<Driver> driver_{Driver::kNone};
   std::atomic<bool> process_ends_next_{false};
+  std::atomic<bool> is_last_window_{false};  ///< whatever else was asked for
 
   // The writer thread's own.
   TraceStore store_;
@@ -155,6 +165,12 @@ class Session {
   std::unique_ptr<FileThread> output_;
   int64_t last_refresh_ns_ = 0, last_look_ns_ = 0, done_since_ns_ = -1;
   uint64_t most_dropped_ = 0;
+  uint64_t files_ = 0;  ///< of windows, where there are several
+  /// What a source has lost, as the files of earlier windows say.
+  struct Losses {
+    uint64_t dropped = 0, interrupting = 0, on_tracks = 0;
+  };
+  std::map<Source const*, Losses> told_losses_;
   SessionReport report_;
   std::string message_;
   bool program_ended_ = false;  ///< all of its threads

@@ -13,7 +13,8 @@
 namespace stepscope::tracer {
 
 /// Its recorders run on the program's threads; everything below that says nothing else runs on the
-/// writer thread, in the order snapshot, drain, snapshot, drain, …, snapshot, drain, finish.
+/// writer thread, in the order snapshot, drain, snapshot, drain, …, snapshot, drain, finish. After
+/// a drain an end_window may come.
 class Source {
  public:
   Source() = default;
@@ -38,6 +39,9 @@ class Source {
   virtual void snapshot() = 0;
   /// Decodes what the snapshot marked.
   virtual void drain(TraceStore& store, ClockFit const& clock) = 0;
+  /// The window has ended at `end_ns` and others may come: writes what waits, and closes what is
+  /// open. The next drain is for the next window's file.
+  virtual void end_window(TraceStore& /*store*/, int64_t /*end_ns*/) {}
   /// Capture ends at `end_ns`: closes what is open.
   virtual void finish(TraceStore& store, int64_t end_ns) = 0;
   /// No device work is known to be under way.

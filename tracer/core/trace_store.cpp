@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMaxStringBytes = 64 << 20;
 /// What a name costs in the table beside its characters: nodes, pointers, the string object.
 constexpr size_t kStringOverhead = 100;
+/// A row of another track may be written so much later than one that began at the same time.
+constexpr int64_t kMaxWaitNs = 4 * TraceStore::kMaxAgeNs;
 
 }  // namespace
 
@@ -183,14 +185,16 @@ void TraceStore::write_rows(model::TrackId id) {
 
   size_t const rows = batch.rows.ended();
   batch.since_ns = -1;
-  output_->submit(rows, [output = output_, id, events = batch.rows.take(std::move(fresh))](
-                            file::TraceWriter& writer) mutable {
-    model::EventView const view = events.view();
-    auto written = view.is_sorted() ? writer.write_sorted_events(id, view)
-                                    : writer.write_events(id, events.copy());
-    output->give_back(std::move(events));
-    return written;
-  });
+  RowBatch ended = batch.rows.take(std::move(fresh));
+  if (live_memory_) live_memory_->add(id, ended);
+  output_->submit(
+      rows, [output = output_, id, events = std::move(ended)](file::TraceWriter& writer) mutable {
+        model::EventView const view = events.view();
+        auto written = view.is_sorted() ? writer.write_sorted_events(id, view)
+                                        : writer.write_events(id, events.copy());
+        output->give_back(std::move(events));
+        return written;
+      });
 }
 
 void TraceStore::write_full(model::TrackId id) {
@@ -203,8 +207,36 @@ void TraceStore::write_full(model::TrackId id) {
   write_rows(id);
 }
 
+void TraceStore::keep_live_memory(int64_t now_ns) {
+  for (uint32_t i = 0; i < batches_.size(); ++i) {
+    TrackRows& rows = batches_[i].rows;
+    if (rows.ended() > 0) live_memory_->add(model::TrackId{i}, rows.take());
+  }
+  live_memory_->forget_frees_before(now_ns - kMaxWaitNs);
+}
+
+void TraceStore::begin_file(FileThread* output) {
+  output_ = output;
+  written_strings_ = 1;
+  description_changed_ = true;
+
+  for (uint32_t i = 0; i < tracks_.size(); ++i) {
+    tracks_[i].dropped = 0;  // said in the file before
+    track_changed(model::TrackId{i});
+  }
+
+  live_memory_->for_each([this](LiveMemory::Allocation const& call) {
+    rows(call.track)
+        .add(model::EventKind::kMemory, call.start_ns, call.dur_ns, call.name, call.correlation,
+             call.detail);
+  });
+}
+
 void TraceStore::flush(int64_t now_ns, bool all) {
-  if (output_ == nullptr) return;
+  if (output_ == nullptr) {
+    if (live_memory_) keep_live_memory(now_ns);
+    return;
+  }
 
   std::vector<model::TrackId> due;
   for (uint32_t i = 0; i < batches_.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "trace/model/string_table.h"
 #include "trace/model/trace.h"
 #include "tracer/core/file_thread.h"
+#include "tracer/core/rows/live_memory.h"
 #include "tracer/core/rows/track_rows.h"
 #include "tracer/core/threads/thread_names.h"
 
@@ -32,6 +34,18 @@ class TraceStore {
 
   /// Where rows go; without one they stay here.
   void set_output(FileThread* output) { output_ = output; }
+
+  // A capture of several windows has a file for each.
+  /// Before the first row. Between two files the only rows that are kept are those of live
+  /// allocations.
+  void expect_several_files() { live_memory_.emplace(); }
+  /// The file is about to be finished: rows that end from now on are of none.
+  void leave_file() { output_ = nullptr; }
+  /// The next file, or the first one: has the names, tracks and devices that are known, and the
+  /// allocations that are live.
+  void begin_file(FileThread* output);
+  /// False where names have filled their memory: the next file would lack some of them.
+  [[nodiscard]] bool can_begin_file() const { return first_string_ == 0; }
 
   /// The text's id in the file. A text may get another id later, when the table of names was
   /// emptied to keep its memory bounded.
@@ -83,6 +97,7 @@ class TraceStore {
     bool is_busy = false;   ///< has filled a block: worth keeping memory for
     bool track_changed = true;
   };
+  void keep_live_memory(int64_t now_ns);
   void write_full(model::TrackId id);
   void write_rows(model::TrackId id);
   void write_what_rows_need();
@@ -105,6 +120,7 @@ class TraceStore {
   std::shared_ptr<ThreadNames> names_ =
       std::make_shared<ThreadNames>();  ///< jobs of the output hold it, too
   std::map<std::pair<int32_t, int64_t>, model::TrackId> streams_;
+  std::optional<LiveMemory> live_memory_;  ///< where several files are expected
   bool description_changed_ = false;  ///< the session writes the first one when it makes the file
 };
 

@@ -1,6 +1,7 @@
 // What CUPTI is asked to record, and why: THE table.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "tracer/cupti/cupti_api.h"
@@ -46,5 +47,11 @@ inline constexpr std::array kActivities = {
     // What the profiler itself costs is no fault of the program.
     Activity{CUPTI_ACTIVITY_KIND_OVERHEAD, false, false},
 };
+
+inline bool is_wanted_before_window(CUpti_ActivityKind kind) {
+  return std::any_of(kActivities.begin(), kActivities.end(), [kind](Activity const& activity) {
+    return activity.kind == kind && activity.before_window;
+  });
+}
 
 }  // namespace stepscope::tracer

@@ -268,26 +268,43 @@ void CuptiControl::watch_everything() {
   for (CUpti_CallbackDomain const domain : kApiDomains) note_failure(backend_->watch_all(domain));
 }
 
-void CuptiControl::end() {
-  std::lock_guard const lock(flush_mutex_);
-  // Kernels last: before CUDA 13.0 Update 1 disabling them may deadlock in CUPTI; the rest is done
-  // by then.
-  std::stable_partition(enabled_.begin(), enabled_.end(), [](CUpti_ActivityKind kind) {
+void CuptiControl::disable_choices() {
+  if (!backend_->can_choose(CUPTI_CB_DOMAIN_DRIVER_API)) return;
+  for_each_function(api(), CUPTI_CB_DOMAIN_DRIVER_API,
+                    [&](CUpti_CallbackId function, std::string_view) {
+                      backend_->choose(CUPTI_CB_DOMAIN_DRIVER_API, function, false);
+                    });
+}
+
+/// Kernels last: before CUDA 13.0 Update 1 disabling them may deadlock in CUPTI; the rest is done
+/// by then.
+void CuptiControl::disable(std::vector<CUpti_ActivityKind> kinds) {
+  std::stable_partition(kinds.begin(), kinds.end(), [](CUpti_ActivityKind kind) {
     return kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
   });
+  for (CUpti_ActivityKind const kind : kinds) note_failure(backend_->disable(kind));
+}
 
-  if (backend_->can_choose(CUPTI_CB_DOMAIN_DRIVER_API)) {
-    for_each_function(api(), CUPTI_CB_DOMAIN_DRIVER_API,
-                      [&](CUpti_CallbackId function, std::string_view) {
-                        backend_->choose(CUPTI_CB_DOMAIN_DRIVER_API, function, false);
-                      });
-  }
+void CuptiControl::end_window() {
+  std::lock_guard const lock(flush_mutex_);
+  disable_choices();
 
+  auto const first_of_window =
+      std::stable_partition(enabled_.begin(), enabled_.end(),
+                            [](CUpti_ActivityKind kind) { return is_wanted_before_window(kind); });
+  std::vector<CUpti_ActivityKind> const of_window(first_of_window, enabled_.end());
+  enabled_.erase(first_of_window, enabled_.end());
+  disable(of_window);
+
+  note_failure({kFlushAll, api().flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED)});
+}
+
+void CuptiControl::end() {
+  std::lock_guard const lock(flush_mutex_);
+  disable_choices();
   for (auto const& [domain, function] : std::exchange(watched_, {}))
     backend_->watch(domain, function, false);
-  for (CUpti_ActivityKind const kind : std::exchange(enabled_, {}))
-    note_failure(backend_->disable(kind));
-
+  disable(std::exchange(enabled_, {}));
   note_failure({kFlushAll, api().flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED)});
 }
 

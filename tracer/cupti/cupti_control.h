@@ -67,6 +67,8 @@ class CuptiControl {
   base::Expected<void> start(bool with_window);
   /// Records those of the window, too. Errors as of begin().
   base::Expected<void> start_window() { return enable(false); }
+  /// Records only those wanted before the window again, and hands over what it has of the others.
+  void end_window();
   /// Has `call` called for these functions of the runtime and the driver.
   void watch(std::vector<std::string_view> const& functions);
   /// In `call`, when CUPTI tells of its own state: keeps it as a fact. The reason when it has ended
@@ -115,6 +117,8 @@ class CuptiControl {
   base::Expected<void> begin_alone();
   base::Expected<void> enable(bool before_window);
   base::Expected<void> enable_all(bool with_window);
+  void disable_choices();
+  void disable(std::vector<CUpti_ActivityKind> kinds);
   void note_taken_alone(std::string_view reason);
   base::Expected<void> subscribe();
   base::Expected<void> configure();

@@ -136,6 +136,8 @@ CuptiSource::Recording CuptiSource::target() const {
     case CaptureMode::kRecording:
       return Recording::kWindow;
     case CaptureMode::kEnding:
+      if (leaves_window_ && now == Recording::kWindow) return Recording::kBaseline;
+      break;
     case CaptureMode::kStopped:
       break;
   }
@@ -153,7 +155,9 @@ CuptiSource::Recording CuptiSource::move_to(Recording to) {
     return to;
   }
 
-  bool const works = from == Recording::kNotYet ? attach() && start_recording(to) : enter_window();
+  bool const works = from == Recording::kNotYet   ? attach() && start_recording(to)
+                     : to == Recording::kBaseline ? leave_window()
+                                                  : enter_window();
   if (works) return to;
   if (from != Recording::kNotYet) stop_recording();
   return Recording::kOver;
@@ -212,6 +216,12 @@ std::vector<std::string_view> CuptiSource::watched_functions() const {
   result.insert(result.end(), kStarts.begin(), kStarts.end());
   result.insert(result.end(), kStops.begin(), kStops.end());
   return result;
+}
+
+bool CuptiSource::leave_window() {
+  control_->end_window();
+  leaves_window_ = false;
+  return true;
 }
 
 /// The window opens: what is recorded before it is recorded already.
@@ -490,6 +500,22 @@ void CuptiSource::program_crashes() noexcept {
   exiting_ = true;
 }
 
+/// CUPTI stays subscribed: disabling costs the program nothing later, and what is allocated between
+/// two windows is known in the next.
+void CuptiSource::end_window(TraceStore& store, int64_t /*end_ns*/) {
+  leaves_window_ = true;
+  follow_window();
+  wait_until([this] { return requests_ == 0; }, kEndTimeoutNs);
+  leaves_window_ = false;
+
+  if (trace_clock_) drain(store, *trace_clock_);
+  if (!decoder_) return;
+  decoder_->end_window(*clock_, store);
+  rounds_after_window_ = 0;
+  tell_untimed(store);
+  tell_unreadable(store);
+}
+
 void CuptiSource::finish(TraceStore& store, int64_t /*end_ns*/) {
   capture_is_over_ = true;
 
@@ -531,7 +557,8 @@ void CuptiSource::take_down() {
 }
 
 void CuptiSource::tell_untimed(TraceStore& store) {
-  uint64_t const untimed = decoder_->untimed();
+  uint64_t const all = decoder_->untimed();
+  uint64_t const untimed = all - std::exchange(told_untimed_, all);
   if (untimed == 0) return;
 
   std::string const text = fmt::format(
@@ -545,7 +572,8 @@ void CuptiSource::tell_untimed(TraceStore& store) {
 }
 
 void CuptiSource::tell_unreadable(TraceStore& store) {
-  uint64_t const unreadable = decoder_->unreadable();
+  uint64_t const all = decoder_->unreadable();
+  uint64_t const unreadable = all - std::exchange(told_unreadable_, all);
   if (unreadable == 0) return;
   store.log.dropped += unreadable;
 

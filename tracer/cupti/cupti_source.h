@@ -53,6 +53,7 @@ class CuptiSource : public Source {
 
   void snapshot() override;
   void drain(TraceStore& store, ClockFit const& clock) override;
+  void end_window(TraceStore& store, int64_t end_ns) override;
   void finish(TraceStore& store, int64_t end_ns) override;
   [[nodiscard]] bool idle() const override;
   void refresh(TraceStore& store) override;
@@ -82,6 +83,7 @@ class CuptiSource : public Source {
   bool attach();
   bool start_recording(Recording what);
   bool enter_window();
+  bool leave_window();
   void stop_recording();
   void take_down();
   /// Records, and CUPTI may be called.
@@ -127,9 +129,10 @@ class CuptiSource : public Source {
 
   std::atomic<bool> driver_started_{false}, capture_is_over_{false}, exiting_{false},
       released_{false};
-  std::atomic<bool> is_emptying_{false};   ///< CUPTI gives all records back, for the writer
-  std::atomic<bool> has_crashed_{false};   ///< the program, while CUPTI recorded it
-  std::atomic<bool> has_failed_{false};    ///< CUPTI has ended itself and must not be called
+  std::atomic<bool> leaves_window_{false};  ///< the writer has what was under way at its end
+  std::atomic<bool> is_emptying_{false};    ///< CUPTI gives all records back, for the writer
+  std::atomic<bool> has_crashed_{false};    ///< the program, while CUPTI recorded it
+  std::atomic<bool> has_failed_{false};     ///< CUPTI has ended itself and must not be called
   std::atomic<bool> has_finished_{false};  ///< the writer calls CUPTI no more, nor reads its memory
   std::atomic<TakeDown> take_down_{TakeDown::kNo};
   std::atomic<int64_t> take_down_wanted_ns_{0};
@@ -155,6 +158,7 @@ class CuptiSource : public Source {
   std::optional<ClockFit> trace_clock_;  ///< only its origin is used, which never changes
   int64_t last_fetch_ns_ = 0;
   bool round_is_over_ = false;
+  uint64_t told_untimed_ = 0, told_unreadable_ = 0;  ///< in the files of earlier windows
   int rounds_after_window_ = 0;
   struct UnnamedThread {
     model::TrackId track;

@@ -13,6 +13,7 @@ namespace {
 /// MB by default: 9,000 calls between two drains or a hundred times what NCCL enqueues.
 constexpr size_t kShareOfBuffers = 256;
 constexpr size_t kMaxRingBytes = 16 << 20;
+constexpr char const* kInterfaceFact = "nccl profiler";
 
 }  // namespace
 
@@ -80,15 +81,27 @@ void NcclSource::forget_closed() {
   std::erase_if(drained_, is_closing);
 }
 
-void NcclSource::finish(TraceStore& store, int64_t /*end_ns*/) {
+void NcclSource::end_window(TraceStore& store, int64_t /*end_ns*/) {
   decoder_.finish(store);
-  if (std::string text = describe_interface(); !text.empty()) {
-    store.info.facts.emplace_back("nccl profiler", std::move(text));
-    store.describe_again();
-  }
+  describe(store);
+}
+
+void NcclSource::finish(TraceStore& store, int64_t end_ns) { end_window(store, end_ns); }
+
+void NcclSource::describe(TraceStore& store) {
+  std::string const text = describe_interface();
+  auto const known = std::find_if(store.info.facts.begin(), store.info.facts.end(),
+                                  [](auto const& fact) { return fact.first == kInterfaceFact; });
+  if (known != store.info.facts.end())
+    known->second = text;
+  else if (!text.empty())
+    store.info.facts.emplace_back(kInterfaceFact, text);
+  store.describe_again();
+
   problem_ = communicators_.other_plugin_problem();
   if (!problem_.empty()) store.log.notes.push_back(problem_);
-  store.log.unknown_events += decoder_.malformed_records();
+  uint64_t const malformed = decoder_.malformed_records();
+  store.log.unknown_events += malformed - std::exchange(told_malformed_, malformed);
 }
 
 std::string NcclSource::describe_interface() const {

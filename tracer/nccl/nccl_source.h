@@ -29,6 +29,7 @@ class NcclSource : public Source {
 
   void snapshot() override;
   void drain(TraceStore& store, ClockFit const& clock) override;
+  void end_window(TraceStore& store, int64_t end_ns) override;
   void finish(TraceStore& store, int64_t end_ns) override;
   [[nodiscard]] bool idle() const override {
     return true;
@@ -50,6 +51,7 @@ class NcclSource : public Source {
   };
   void drain_ring(Drained const& drained, ClockFit const& clock);
   void forget_closed();
+  void describe(TraceStore& store);
 
   /// Its interface and what that means, for people; empty when the program made no communicator.
   [[nodiscard]] std::string describe_interface() const;
@@ -69,6 +71,7 @@ class NcclSource : public Source {
   Decoder decoder_;
   std::vector<Drained> drained_;
   uint64_t dropped_by_exited_ = 0;
+  uint64_t told_malformed_ = 0;  ///< in the files of earlier windows
   std::string problem_;
 };
 

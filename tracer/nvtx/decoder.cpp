@@ -41,13 +41,23 @@ void Decoder::pop(Thread& thread, Record const& record, int64_t now, TraceStore&
   drop_deep_of(thread, record.domain);
   auto& open = open_ranges(thread, record.domain);
   if (open.empty()) {  // recorders record both ends of a range or none
-    ++store.log.unknown_events;
+    if (!pop_of_earlier_window(thread, record.domain)) ++store.log.unknown_events;
     return;
   }
 
   OpenRange const range = open.back();
   open.pop_back();
   end_popped(thread, record, range, now, store);
+}
+
+bool Decoder::pop_of_earlier_window(Thread& thread, uint16_t domain) {
+  auto const place = thread.of_earlier_window.find(domain);
+  if (place == thread.of_earlier_window.end()) return false;
+  std::vector<bool>& ranges = place->second;
+  if (ranges.back()) thread.memory_purpose.pop_back();
+  ranges.pop_back();
+  if (ranges.empty()) thread.of_earlier_window.erase(place);
+  return true;
 }
 
 void Decoder::end_popped(Thread& thread, Record const& record, OpenRange const& range, int64_t now,
@@ -314,6 +324,18 @@ void Decoder::close_thread(uint32_t number, int64_t end_ns) {
     for (DeepRange const& one : deep) end_range(one.range, end_ns);
   }
   own.deep.clear();
+}
+
+void Decoder::end_window(int64_t end_ns, TraceStore& store) {
+  for (auto& [number, thread] : threads_)
+    for (uint16_t domain = 0; domain < thread.open.size(); ++domain)
+      for (OpenRange const& range : thread.open[domain])
+        thread.of_earlier_window[domain].push_back(range.is_memory_category);
+
+  finish(end_ns, store);
+  open_at_end_ = never_popped_ = too_many_started_ = 0;
+  launched_.clear();
+  outstanding_.clear();
 }
 
 void Decoder::finish(int64_t end_ns, TraceStore& store) {

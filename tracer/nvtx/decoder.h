@@ -52,6 +52,9 @@ class Decoder {
   void lose_deep_pops(uint32_t number);
   /// The thread has exited: its open push/pop ranges end at `end_ns`.
   void close_thread(uint32_t number, int64_t end_ns);
+  /// The window has ended: every open range ends at `end_ns`, and its own end means nothing any
+  /// more.
+  void end_window(int64_t end_ns, TraceStore& store);
   /// Capture ends: every open range ends at `end_ns`.
   void finish(int64_t end_ns, TraceStore& store);
   /// Ranges dropped here, and not counted by their recorder, because their ends were lost.
@@ -84,6 +87,9 @@ class Decoder {
     TrackRows* rows = nullptr;                 ///< of its track; null until the track is needed
     std::vector<std::vector<OpenRange>> open;  ///< by domain; the innermost is last
     std::map<uint16_t, DeepRanges> deep;       ///< by domain, only those that have some
+    /// By domain, the ranges of an earlier window that the program has not popped: whether each is
+    /// a memory category. The innermost is last.
+    std::map<uint16_t, std::vector<bool>> of_earlier_window;
     std::vector<model::MemoryPurpose> memory_purpose;  ///< of the open memory categories
   };
   /// What a record says of its range.
@@ -136,6 +142,7 @@ class Decoder {
   void pop_deep(Thread& thread, Record const& record, int64_t now, TraceStore& store);
   void end_popped(Thread& thread, Record const& record, OpenRange const& range, int64_t now,
                   TraceStore& store);
+  static bool pop_of_earlier_window(Thread& thread, uint16_t domain);
   void drop_deep(Thread& thread, DeepRanges& deep, int32_t from_level);
   void drop_deep_of(Thread& thread, uint16_t domain);
   void forget_outermost(Thread& thread, uint16_t domain, DeepRanges& deep);

@@ -211,6 +211,10 @@ void NvtxSource::refresh(TraceStore& store) {
   for (Drained& drained : drained_) describe(drained, store);
 }
 
+void NvtxSource::end_window(TraceStore& store, int64_t end_ns) {
+  decoder_.end_window(end_ns, store);
+}
+
 void NvtxSource::finish(TraceStore& store, int64_t end_ns) {
   for (Drained const& drained : drained_) {
     if (drained.recorder->has_lost_pops()) decoder_.lose_deep_pops(drained.recorder->number());

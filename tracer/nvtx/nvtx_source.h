@@ -44,6 +44,7 @@ class NvtxSource : public Source {
 
   void snapshot() override;
   void drain(TraceStore& store, ClockFit const& clock) override;
+  void end_window(TraceStore& store, int64_t end_ns) override;
   void finish(TraceStore& store, int64_t end_ns) override;
   [[nodiscard]] bool idle() const override { return decoder_.outstanding_ops() == 0; }
   void refresh(TraceStore& store) override;

@@ -449,29 +449,35 @@ void ThreadRecorder::step_begins(EventArgs const& args, int32_t level) {
     window_.thread_begins_annotating();
   }
 
+  uint16_t const number = window_.number();
+  if (std::exchange(window_number_, number) != number) done_ = false;
+
   step_level_ = level;
   step_index_ = integer_value(args.value_type, args.value);
-  inside_ = step_index_ >= window_.steps().first && step_index_ <= window_.steps().last;
-  if (inside_) window_.thread_enters_window();
+  StepRange const steps = window_.steps();
+  last_step_ = steps.last;
+  inside_ = step_index_ >= steps.first && step_index_ <= steps.last;
+  window_.thread_begins_step(step_index_);
+  if (inside_) window_.thread_enters_window(window_number_);
 
-  if (step_index_ > window_.steps().last && !done_) {
+  if (step_index_ > steps.last && !done_) {
     done_ = true;
-    window_.thread_leaves_window();
+    window_.thread_leaves_window(window_number_);
   }
 }
 
 void ThreadRecorder::step_ends(int32_t level) {
   if (level != step_level_) return;
   step_level_ = -1;
-  if (step_index_ < window_.steps().last || !inside_) return;
+  if (step_index_ < last_step_ || !inside_) return;
   inside_ = false;
   if (done_) return;
   done_ = true;
-  window_.thread_leaves_window();
+  window_.thread_leaves_window(window_number_);
 }
 
 void ThreadRecorder::close(ThreadName const& name) {
-  if (annotating_ && !done_) window_.thread_gives_up();
+  if (annotating_) window_.thread_exits(window_number_, done_);
   if (opened_by_.second != kNoLevel) window_.close();
   if (turns_ != nullptr) turns_->leave(member_);
   final_name_ = name;

@@ -213,8 +213,9 @@ class ThreadRecorder {
       0, kNoLevel};  ///< domain and level of the range that opened the window
   // Steps of this thread, when they open the window.
   bool annotating_ = false, inside_ = false, done_ = false;
+  uint16_t window_number_ = 0;  ///< of the window that these are about
   int32_t step_level_ = -1;
-  int64_t step_index_ = 0;
+  int64_t step_index_ = 0, last_step_ = 0;
   std::atomic<bool> closed_{false};
   ThreadName final_name_{};
   int64_t closing_ticks_ = 0;

@@ -66,7 +66,15 @@ struct RecordCommand {
 };
 
 void add_time_options(CLI::App& app, RecordCommand& options) {
-  app.add_option("--steps", options.record.steps, "record only steps first:last");
+  app.add_option("--steps", options.record.steps,
+                 "record only steps first:last; first:last,first:last: in several windows, each a "
+                 "run in the output folder");
+  app.add_option("--every", options.record.every_steps,
+                 "record a window at each multiple of this step")
+      ->check(whole_number(2, INT64_MAX));
+  app.add_option("--for", options.record.for_steps, "steps of each window of --every")
+      ->check(whole_number(1, INT64_MAX))
+      ->default_str("5");
   app.add_option("--range", options.record.range,
                  "record only while the first NVTX range NAME or NAME@DOMAIN is open");
 

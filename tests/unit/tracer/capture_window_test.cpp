@@ -123,5 +123,114 @@ TEST(CaptureWindowTest, tells_who_waits_for_it_once_however_many_threads_open_it
   EXPECT_EQ(opened, 1);
 }
 
+CaptureWindow twice() {
+  return CaptureWindow{WindowOptions{.steps = StepRange{1, 2}, .later_steps = {{5, 6}}}};
+}
+
+/// All of a window's steps, on one thread that is known already.
+void pass(CaptureWindow& window) {
+  uint16_t const number = window.number();
+  window.thread_begins_step(window.steps().first);
+  window.thread_enters_window(number);
+  window.thread_begins_step(window.steps().last);
+  window.thread_leaves_window(number);
+}
+
+TEST(CaptureWindowTest, is_armed_again_for_the_next_steps_until_there_are_none) {
+  CaptureWindow window = twice();
+  window.thread_begins_annotating();
+  pass(window);
+  ASSERT_TRUE(window.is_over());
+  window.end();
+  ASSERT_TRUE(window.arm_again());
+
+  EXPECT_EQ(window.mode(), CaptureMode::kBaseline);
+  EXPECT_FALSE(window.is_over());
+  EXPECT_EQ(window.end_ns(), INT64_MAX);
+  EXPECT_EQ(window.steps(), (StepRange{5, 6}));
+  EXPECT_EQ(window.number(), 1);
+
+  pass(window);
+  EXPECT_TRUE(window.is_over());
+  EXPECT_EQ(window.openings(), 2U);
+  window.end();
+  EXPECT_FALSE(window.arm_again());
+}
+
+TEST(CaptureWindowTest, passes_over_steps_that_have_gone_by) {
+  CaptureWindow window{
+      WindowOptions{.steps = StepRange{1, 2}, .later_steps = {{5, 6}, {9, 9}, {20, INT64_MAX}}}};
+  window.thread_begins_annotating();
+  pass(window);
+  window.thread_begins_step(9);
+  window.end();
+  ASSERT_TRUE(window.arm_again());
+  EXPECT_EQ(window.steps(), (StepRange{20, INT64_MAX}));
+
+  CaptureWindow every{WindowOptions{.steps = StepRange{500, 504}, .every_steps = 500}};
+  every.thread_begins_annotating();
+  pass(every);
+  every.thread_begins_step(12'345);
+  every.end();
+  ASSERT_TRUE(every.arm_again());
+  EXPECT_EQ(every.steps(), (StepRange{12'500, 12'504}));
+
+  // In the midst of a window that would have begun: what is left of it is recorded.
+  pass(every);
+  every.thread_begins_step(13'002);
+  every.end();
+  ASSERT_TRUE(every.arm_again());
+  EXPECT_EQ(every.steps(), (StepRange{13'000, 13'004}));
+}
+
+TEST(CaptureWindowTest, has_no_next_steps_beyond_the_largest_number) {
+  WindowOptions const every{.steps = StepRange{500, 504}, .every_steps = INT64_MAX - 4};
+  EXPECT_FALSE(every.steps_behind({500, 504}, 0));
+  EXPECT_FALSE(every.steps_behind({500, 504}, INT64_MAX));
+}
+
+TEST(CaptureWindowTest, counts_threads_for_the_window_that_they_know_of) {
+  CaptureWindow window = twice();
+  window.thread_begins_annotating();
+  window.thread_begins_annotating();
+  window.thread_leaves_window(0);
+  window.thread_leaves_window(0);
+  window.thread_exits(0, true);  // it is past the window: this is over without it
+  ASSERT_TRUE(window.is_over());
+  window.end();
+  ASSERT_TRUE(window.arm_again());
+
+  window.thread_leaves_window(0);  // late news of the first window
+  EXPECT_FALSE(window.is_over());
+  EXPECT_EQ(window.end_ns(), INT64_MAX);
+  window.thread_enters_window(0);
+  EXPECT_EQ(window.mode(), CaptureMode::kBaseline);
+
+  window.thread_leaves_window(1);
+  EXPECT_TRUE(window.is_over()) << "one thread is left, and it is done";
+}
+
+TEST(CaptureWindowTest, a_thread_that_exits_later_is_no_part_of_the_next_window) {
+  CaptureWindow window = twice();
+  window.thread_begins_annotating();
+  window.thread_begins_annotating();
+  window.thread_leaves_window(0);
+  window.thread_leaves_window(0);
+  window.end();
+  ASSERT_TRUE(window.arm_again());
+  window.thread_exits(0, true);  // as it knows the window that is over
+  window.thread_leaves_window(1);
+  EXPECT_TRUE(window.is_over());
+}
+
+TEST(CaptureWindowTest, that_was_stopped_is_not_armed_again) {
+  CaptureWindow window = twice();
+  window.thread_begins_annotating();
+  pass(window);
+  window.stop();
+  EXPECT_FALSE(window.arm_again());
+  EXPECT_EQ(window.mode(), CaptureMode::kStopped);
+}
+
 }  // namespace
 }  // namespace stepscope::tracer

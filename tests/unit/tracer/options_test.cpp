@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tracer/nvtx/wide_text.h"
@@ -21,6 +22,32 @@ TEST(ParseSteps, that_make_no_range_are_refused) {
   for (char const* const text :
        {"", ":", "7", "a:b", "7:3", "-1:4", "1:2:3", "1 :2", "99999999999999999999:"})
     EXPECT_FALSE(parse_steps(text)) << text;
+}
+
+TEST(ParseSteps, of_several_windows_are_apart_from_each_other) {
+  EXPECT_THAT(*parse_step_ranges("3:7"), testing::ElementsAre(StepRange{3, 7}));
+  EXPECT_THAT(*parse_step_ranges("3:7,9:9,20:"),
+              testing::ElementsAre(StepRange{3, 7}, StepRange{9, 9}, StepRange{20, INT64_MAX}));
+  for (char const* const text : {"", ",", "3:7,", ",3:7", "3:7,8:9", "3:7,5:9", "9:9,3:7", "3:,9:9",
+                                 "3:7,9", "3:7;9:9", "3:7,9:9,a:b"})
+    EXPECT_FALSE(parse_step_ranges(text)) << text;
+}
+
+TEST(ParseSteps, of_the_environment_are_windows) {
+  ::setenv(kOutputVariable, "/tmp", 1);
+  ::setenv(kStepsVariable, "3:7,9:9", 1);
+  WindowOptions const listed = options_from_environment()->window;
+  EXPECT_EQ(listed.steps, (StepRange{3, 7}));
+  EXPECT_THAT(listed.later_steps, testing::ElementsAre(StepRange{9, 9}));
+  EXPECT_TRUE(listed.repeats());
+
+  ::setenv(kStepsVariable, "500:504", 1);
+  EXPECT_FALSE(options_from_environment()->window.repeats());
+  ::setenv(kEveryVariable, "500", 1);
+  EXPECT_EQ(options_from_environment()->window.every_steps, 500);
+  EXPECT_TRUE(options_from_environment()->window.repeats());
+  for (char const* const variable : {kOutputVariable, kStepsVariable, kEveryVariable})
+    ::unsetenv(variable);
 }
 
 TEST(NcclPlugin, is_none_in_any_case) {

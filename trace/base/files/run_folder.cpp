@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include <unistd.h>
@@ -17,6 +19,21 @@ namespace fs = std::filesystem;
 /// Files that commands write into a run's folder in addition to the traces.
 constexpr std::array<std::string_view, 6> kOtherFiles = {
     "report.html", "viewer.png", "analysis.json", "findings.txt", "truth.json", "pathology.json"};
+
+constexpr std::string_view kWindowPrefix = "steps-", kToTheEnd = "end";
+
+/// "100-105" or "100-end": its first step.
+std::optional<int64_t> first_step_of(std::string_view text) {
+  int64_t first = 0, last = 0;
+  char const* const end = text.data() + text.size();
+  auto const [dash, no_first] = std::from_chars(text.data(), end, first);
+  if (no_first != std::errc() || dash == end || *dash != '-') return {};
+
+  std::string_view const rest(dash + 1, static_cast<size_t>(end - dash - 1));
+  auto const [behind, no_last] = std::from_chars(dash + 1, end, last);
+  bool const is_number = no_last == std::errc() && behind == end;
+  return is_number || rest == kToTheEnd ? std::optional(first) : std::nullopt;
+}
 
 bool holds_any(fs::path const& folder, IsNamed const& is_own) {
   std::error_code error;
@@ -35,7 +52,12 @@ Expected<void> check_free(std::string const& folder, bool force, IsNamed const& 
   if (exists && !fs::is_directory(folder, error))
     return fail("{}: is a file, choose a folder for the run with -o", folder);
 
-  if (exists && !force && holds_any(folder, counts))
+  auto const windows = windows_in(folder);
+  bool const is_taken = holds_any(folder, counts) ||
+                        std::any_of(windows.begin(), windows.end(), [&](std::string const& window) {
+                          return holds_any(window, counts);
+                        });
+  if (exists && !force && is_taken)
     return fail(
         "{}: exists and is not empty, choose another folder with -o or replace the run with "
         "--force",
@@ -59,9 +81,13 @@ Expected<bool> prepare(std::string const& folder, bool force, IsNamed const& cou
     return fail("{}: cannot be written ({}), choose another folder with -o", folder,
                 std::strerror(errno));
 
-  if (exists)
-    if (auto const removed = remove_files(folder, is_own); !removed) return fail_with(removed);
-  return !exists;
+  if (!exists) return true;
+  for (std::string const& window : windows_in(folder)) {
+    if (auto const removed = remove_files(window, is_own); !removed) return fail_with(removed);
+    fs::remove(window, error);  // stays where others have files in it
+  }
+  if (auto const removed = remove_files(folder, is_own); !removed) return fail_with(removed);
+  return false;
 }
 
 bool any_name(std::string_view) { return true; }
@@ -69,6 +95,28 @@ bool any_name(std::string_view) { return true; }
 bool is_trace(std::string_view name) { return name.ends_with(kTraceSuffix); }
 
 }  // namespace
+
+std::string name_of_window(int64_t first_step, int64_t last_step) {
+  std::string const last =
+      last_step == INT64_MAX ? std::string(kToTheEnd) : std::to_string(last_step);
+  return std::string(kWindowPrefix) + std::to_string(first_step) + "-" + last;
+}
+
+std::vector<std::string> windows_in(std::string const& folder) {
+  std::vector<std::pair<int64_t, std::string>> found;
+  std::error_code error;
+  for (auto const& entry : fs::directory_iterator(folder, error)) {
+    std::string const name = entry.path().filename().string();
+    if (!name.starts_with(kWindowPrefix) || !entry.is_directory(error)) continue;
+    auto const first = first_step_of(std::string_view(name).substr(kWindowPrefix.size()));
+    if (first) found.emplace_back(*first, entry.path().string());
+  }
+
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> paths;
+  for (auto& [first, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
 
 bool is_run_file(std::string_view file_name) {
   return file_name.ends_with(kTraceSuffix) ||

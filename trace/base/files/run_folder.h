@@ -2,8 +2,10 @@
 // that no run is ever mixed with another or overwritten unasked.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/base/expected.h"
 #include "trace/base/files/output_folder.h"
@@ -14,6 +16,12 @@ inline constexpr std::string_view kTraceSuffix = ".stepscope";
 
 /// Whether Stepscope writes files of this name into a run's folder: traces, their truth, reports.
 bool is_run_file(std::string_view file_name);
+
+/// The folder, in that of a run, of the window of these steps: "steps-100-105". INT64_MAX: to the
+/// end.
+std::string name_of_window(int64_t first_step, int64_t last_step);
+/// The windows of a run that was recorded in several: folders of those names, by their first steps.
+std::vector<std::string> windows_in(std::string const& folder);
 
 /// The names that --force may remove from `folder`. In a folder without a trace, a report.html
 /// belongs to the user.

@@ -54,6 +54,8 @@ class HostCalls {
   void add_external(ExternalRecord const& record);
 
   void end_round(RecordClock const& clock, TraceStore& store);
+  /// Calls are recorded no more, until those of the next window.
+  void end_window() { first_call_ns_ = kNoCall; }
   /// No record will come any more: what still waits for another is written as it is.
   void finish(RecordClock const& clock, TraceStore& store);
 
@@ -85,6 +87,7 @@ class HostCalls {
     int rounds = 0;  ///< that it has waited for its call
   };
   static constexpr uint32_t kNoThread = UINT32_MAX;
+  static constexpr int64_t kNoCall = INT64_MAX;
 
   void note_fatal_error(uint32_t number, Call const& call, TraceStore& store);
   void settle_driver_calls(Call& runtime_call, TraceStore& store);
@@ -115,7 +118,7 @@ class HostCalls {
   std::vector<MemoryRecord> memory_records_;
   std::unordered_multimap<uint32_t, Memory> memory_;            ///< by correlation
   std::unordered_multimap<uint32_t, ExternalId> external_ids_;  ///< by correlation
-  int64_t first_call_ns_ = std::numeric_limits<int64_t>::max();
+  int64_t first_call_ns_ = kNoCall;
   TrackRef no_thread_;
 };
 

@@ -175,6 +175,13 @@ void RecordDecoder::end_round(RecordClock const& clock, TraceStore& store) {
   launches_.end_round();
 }
 
+void RecordDecoder::end_window(RecordClock const& clock, TraceStore& store) {
+  finish(clock, store);
+  calls_.end_window();
+  capture_cutoff_ = {};
+  launches_ = {};
+}
+
 void RecordDecoder::finish(RecordClock const& clock, TraceStore& store) {
   decide_waiting_ops(clock, store, true);
   ops_.end_round(store);

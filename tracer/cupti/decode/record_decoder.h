@@ -55,6 +55,8 @@ class RecordDecoder {
   /// After the last buffer.
   void finish(RecordClock const& clock, TraceStore& store);
 
+  /// All of the window's records are decoded; those that come now are of the time before the next.
+  void end_window(RecordClock const& clock, TraceStore& store);
   /// The window has ended at that trace time: what the host begins later, and device work of it, is
   /// left out from now on.
   void end_window_at(int64_t time_ns) { capture_cutoff_.set(time_ns); }

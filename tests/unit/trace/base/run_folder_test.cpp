@@ -49,6 +49,48 @@ TEST_F(RunFolder, ForceRemovesTheRunAndNothingElse) {
   for (char const* const name : {"notes.txt", "my.json"}) EXPECT_TRUE(has(name)) << name;
 }
 
+TEST_F(RunFolder, HasWindowsInFoldersNamedForTheirSteps) {
+  EXPECT_EQ(name_of_window(100, 105), "steps-100-105");
+  EXPECT_EQ(name_of_window(7, INT64_MAX), "steps-7-end");
+  for (char const* const name : {"steps-1000-1005", "steps-20-end", "steps-3-5", "steps-",
+                                 "steps-a-b", "steps-3", "steps-3-", "steps-3-5x", "window-1"})
+    fs::create_directories(folder_ / name);
+  put("steps-1-2");
+  EXPECT_THAT(
+      windows_in(folder_.string()),
+      testing::ElementsAre((folder_ / "steps-3-5").string(), (folder_ / "steps-20-end").string(),
+                           (folder_ / "steps-1000-1005").string()));
+  EXPECT_TRUE(windows_in((folder_ / "nowhere").string()).empty());
+}
+
+TEST_F(RunFolder, ForceRemovesTheWindowsOfTheRun) {
+  put("notes.txt");
+  for (char const* const window : {"steps-3-5", "steps-10-12"}) {
+    fs::create_directories(folder_ / window);
+    put(std::string(window) + "/rank-0.stepscope");
+  }
+  put("steps-10-12/notes.txt");
+  EXPECT_FALSE(prepare_run_folder(folder_.string(), false));
+
+  ASSERT_TRUE(prepare_run_folder(folder_.string(), true));
+  EXPECT_FALSE(has("steps-3-5"));
+  EXPECT_FALSE(has("steps-10-12/rank-0.stepscope"));
+  EXPECT_TRUE(has("steps-10-12/notes.txt"));
+  EXPECT_TRUE(has("notes.txt"));
+}
+
+TEST_F(RunFolder, SharedOneIsTakenByAnOwnFileInAWindow) {
+  fs::create_directories(folder_ / "steps-3-5");
+  put("steps-3-5/rank-0.stepscope");
+  auto const own = [](std::string_view name) { return name == "rank-1.stepscope"; };
+  EXPECT_TRUE(prepare_shared_run_folder(folder_.string(), false, own));
+  put("steps-3-5/rank-1.stepscope");
+  EXPECT_FALSE(prepare_shared_run_folder(folder_.string(), false, own));
+  EXPECT_TRUE(prepare_shared_run_folder(folder_.string(), true, own));
+  EXPECT_TRUE(has("steps-3-5/rank-0.stepscope"));
+  EXPECT_FALSE(has("steps-3-5/rank-1.stepscope"));
+}
+
 TEST_F(RunFolder, SharedOneCountsOnlyOwnFiles) {
   put("rank-0.stepscope");
   auto const own = [](std::string_view name) { return name == "rank-1.stepscope"; };
