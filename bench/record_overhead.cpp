@@ -6,6 +6,7 @@
 //   traced          NVTX push + pop with the tracer inside, in bursts between which the writer
 //   rests while draining  the same at 10 M ranges/s: the writer decodes and encodes all the time
 //   behind the end  NVTX push + pop after the capture has ended
+//   between windows the same while the tracer waits for the steps of its next window
 // and, on the other side of the ring,
 //   decode          records → rows of the track, of the writer thread's time
 //
@@ -31,6 +32,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tracer/api/annotate.h"
 #include "tracer/api/capture.h"
 #include "tracer/api/device_events.h"
 #include "tracer/core/clock.h"
@@ -204,9 +206,14 @@ constexpr std::array kBehindTheEnd = {
     Series{"limit, capture ended", limit, 0},
     Series{"no tool any more", [] { return median_ns(push_and_pop, nothing); }, 0}};
 
+constexpr std::array kBetweenWindows = {
+    Series{"limit, between windows", limit, 0},
+    Series{"between windows", [] { return median_ns(push_and_pop, nothing); }, 0}};
+
 using Rounds = std::array<double, kRounds>;
 /// The rounds of all series, in memory that parent and child share.
-using Results = std::array<Rounds, kWithoutTool.size() + kWithTool.size() + kBehindTheEnd.size()>;
+using Results = std::array<Rounds, kWithoutTool.size() + kWithTool.size() + kBehindTheEnd.size() +
+                                       kBetweenWindows.size()>;
 
 template <size_t N>
 void measure(std::array<Series, N> const& series, Rounds* results) {
@@ -279,9 +286,19 @@ int main() {
     measure(kBehindTheEnd, behind);
   });
 
+  Rounds* const between = behind + kBehindTheEnd.size();
+  ::setenv("STEPSCOPE_STEPS", "1:1,1000:1000", 1);
+  in_child([&] {
+    for (int64_t step = 0; step < 3; ++step) stepscope::api::Step const one(step);
+    // The first window is written meanwhile.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    measure(kBetweenWindows, between);
+  });
+
   fs::remove_all(folder);
   print(kWithoutTool, results.data());
   print(kWithTool, with_tool);
   print(kBehindTheEnd, behind);
+  print(kBetweenWindows, between);
   return 0;
 }

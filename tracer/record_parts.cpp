@@ -207,6 +207,7 @@ void set_window(RecordOptions const& options, Variables& set) {
                      fmt::format("{}:{}", every, every + steps_at_once(options) - 1));
     set.emplace_back(kEveryVariable, fmt::format("{}", every));
   }
+
   if (!options.range.empty()) set.emplace_back(kRangeVariable, options.range);
   if (options.delay_ns) set.emplace_back(kDelayVariable, fmt::format("{}", *options.delay_ns));
   if (options.duration_ns)
@@ -439,11 +440,11 @@ void print_what_was_recorded(RecordOptions const& options, std::string const& pr
   }
 
   size_t const files = recorded.files - recorded.without_events;
-  size_t const windows = base::windows_in(options.output).size();
+  std::string of_windows;
+  if (size_t const windows = base::windows_in(options.output).size(); windows > 0)
+    of_windows = fmt::format(" of {} window{}", windows, windows == 1 ? "" : "s");
   fmt::print(stderr, "stepscope: recorded {} trace file{}{}, {}, in {}\n", files,
-             files == 1 ? "" : "s",
-             windows == 0 ? "" : fmt::format(" of {} window{}", windows, windows == 1 ? "" : "s"),
-             base::format_bytes(recorded.bytes), options.output);
+             files == 1 ? "" : "s", of_windows, base::format_bytes(recorded.bytes), options.output);
 }
 
 }  // namespace stepscope::tracer

@@ -87,7 +87,8 @@ class CaptureWindow {
     return {first_step_.load(std::memory_order_relaxed),
             last_step_.load(std::memory_order_relaxed)};
   }
-  /// Of the window that is open or opens next: it counts upwards. Read it before steps().
+  /// The number of the window that is open or opens next: it counts upwards. Read it before
+  /// steps().
   [[nodiscard]] uint16_t number() const {
     return StepCounts::of(counts_.load(std::memory_order_acquire)).number;
   }

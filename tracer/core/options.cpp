@@ -73,6 +73,7 @@ WindowOptions window_from_environment() {
   if (auto const every = first_number_of<int64_t>(std::array<char const*, 1>{kEveryVariable});
       every && window.steps)
     window.every_steps = *every;
+
   if (char const* const text = std::getenv(kRangeVariable); text != nullptr) window.range = text;
   window.delay_ns = time_from_environment(kDelayVariable);
   window.duration_ns = time_from_environment(kDurationVariable);

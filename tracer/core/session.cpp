@@ -90,8 +90,10 @@ Session::~Session() { stop(); }
 bool Session::start() {
   bool const is_later = options_.forked || options_.window.repeats();
   if (options_.window.repeats()) store_.expect_several_files();
+
   bool const may_start = is_later || (begin_file() && file_is_open());
   if (may_start && start_thread()) return true;
+
   output_.reset();
   report_.path.clear();
   window_.stop();
@@ -374,6 +376,7 @@ bool Session::program_has_ended() {
   if (clock_.latest_ns() - last_look_ns_ < kLookPeriodNs) return false;
   last_look_ns_ = clock_.latest_ns();
   if (!main_thread_has_exited() || thread_count() != own_threads() + 1) return false;
+
   if (output_)
     output_->submit(0, [this](file::TraceWriter&) {
       main_thread_status_ = exit_status_of_main_thread();
@@ -388,14 +391,14 @@ bool Session::program_has_ended() {
 void Session::add_losses(Source const& source) {
   Losses const all = {source.dropped(), source.dropped_in_signal_handlers(),
                       source.dropped_on_tracks()};
-  Losses const told = std::exchange(told_losses_[&source], all);
-  uint64_t const dropped = all.dropped - std::min(told.dropped, all.dropped);
-  uint64_t const interrupting = std::min(dropped, all.interrupting - told.interrupting);
+  Losses const reported = std::exchange(reported_losses_[&source], all);
+  uint64_t const dropped = all.dropped - std::min(reported.dropped, all.dropped);
+  uint64_t const interrupting = std::min(dropped, all.interrupting - reported.interrupting);
 
   report_.dropped += dropped - interrupting;
   report_.interrupting += interrupting;
   // Tracks tell of their own; doctor says the rest with its remedy.
-  uint64_t const trackless = dropped - std::min(dropped, all.on_tracks - told.on_tracks);
+  uint64_t const trackless = dropped - std::min(dropped, all.on_tracks - reported.on_tracks);
   store_.log.dropped += trackless;  // readers add the tracks' to it
   if (trackless > 0 && dropped > interrupting)
     store_.log.notes.push_back(

@@ -170,7 +170,7 @@ class Session {
   struct Losses {
     uint64_t dropped = 0, interrupting = 0, on_tracks = 0;
   };
-  std::map<Source const*, Losses> told_losses_;
+  std::map<Source const*, Losses> reported_losses_;
   SessionReport report_;
   std::string message_;
   bool program_ended_ = false;  ///< all of its threads

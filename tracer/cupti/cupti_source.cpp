@@ -70,17 +70,6 @@ CuptiSource::~CuptiSource() {
   active_source.compare_exchange_strong(mine, nullptr);
 }
 
-void CuptiSource::note(std::string name, std::string text) {
-  std::lock_guard const lock(mutex_);
-  notes_.emplace_back(std::move(name), std::move(text));
-}
-
-void CuptiSource::give_up(std::string reason) {
-  note("cuda tracing", fmt::format("off: {}", reason));
-  std::lock_guard const lock(mutex_);
-  problem_ = fmt::format("CUDA calls and kernels were not recorded: {}", reason);
-}
-
 void CuptiSource::driver_starts() {
   driver_started_ = true;
   follow_window();
@@ -155,9 +144,12 @@ CuptiSource::Recording CuptiSource::move_to(Recording to) {
     return to;
   }
 
-  bool const works = from == Recording::kNotYet   ? attach() && start_recording(to)
-                     : to == Recording::kBaseline ? leave_window()
-                                                  : enter_window();
+  if (from == Recording::kWindow && to == Recording::kBaseline) {
+    leave_window();
+    return to;
+  }
+
+  bool const works = from == Recording::kNotYet ? attach() && start_recording(to) : enter_window();
   if (works) return to;
   if (from != Recording::kNotYet) stop_recording();
   return Recording::kOver;
@@ -218,10 +210,9 @@ std::vector<std::string_view> CuptiSource::watched_functions() const {
   return result;
 }
 
-bool CuptiSource::leave_window() {
+void CuptiSource::leave_window() {
   control_->end_window();
   leaves_window_ = false;
-  return true;
 }
 
 /// The window opens: what is recorded before it is recorded already.
@@ -430,13 +421,6 @@ bool CuptiSource::idle() const {
   return rounds_after_window_ >= kRoundsAfterWindow && decoder_->outstanding_launches() == 0;
 }
 
-void CuptiSource::write_notes(TraceStore& store) {
-  std::lock_guard const lock(mutex_);
-  if (notes_.empty()) return;
-  for (auto& fact : std::exchange(notes_, {})) store.info.facts.push_back(std::move(fact));
-  store.describe_again();
-}
-
 namespace {
 
 bool has_plain_name(model::Track const& track) {
@@ -463,13 +447,6 @@ void CuptiSource::refresh(TraceStore& store) {
     store.set_track(thread.track, std::move(track));
     return true;
   });
-}
-
-/// What CUPTI dropped is asked of it, and may be wrong with buffers by thread; how often there was
-/// no buffer is not.
-uint64_t CuptiSource::dropped() const {
-  return lost_in_overflow_ > 0 ? lost_in_overflow_.load()
-                               : std::max(dropped_by_cupti_.load(), pool_.refused());
 }
 
 /// CUPTI is emptied. On the thread of the program that runs its exit handlers no kind is disabled
@@ -554,42 +531,6 @@ void CuptiSource::take_down() {
   auto wanted = TakeDown::kWanted;
   take_down_ = wanted;
   if (exiting_) take_down_.compare_exchange_strong(wanted, TakeDown::kNo);
-}
-
-void CuptiSource::tell_untimed(TraceStore& store) {
-  uint64_t const all = decoder_->untimed();
-  uint64_t const untimed = all - std::exchange(told_untimed_, all);
-  if (untimed == 0) return;
-
-  std::string const text = fmt::format(
-      "{} kernels and copies have no possible times and were left out: they still ran when capture "
-      "ended, or CUPTI had no room for their times, or it made a mistake",
-      untimed);
-  store.log.notes.push_back(text);
-
-  std::lock_guard const lock(mutex_);
-  if (problem_.empty()) problem_ = text;
-}
-
-void CuptiSource::tell_unreadable(TraceStore& store) {
-  uint64_t const all = decoder_->unreadable();
-  uint64_t const unreadable = all - std::exchange(told_unreadable_, all);
-  if (unreadable == 0) return;
-  store.log.dropped += unreadable;
-
-  std::string const text = fmt::format(
-      "about {} records of CUDA calls, kernels and copies are missing: CUPTI left a part of its "
-      "buffers unreadable (a newer driver or CUPTI may mend it)",
-      unreadable);
-  store.log.notes.push_back(text);
-
-  std::lock_guard const lock(mutex_);
-  if (problem_.empty()) problem_ = text;
-}
-
-std::string CuptiSource::problem() const {
-  std::lock_guard const lock(mutex_);
-  return problem_;
 }
 
 /// While the program exits CUPTI is alive and may still write: the process gives the memory back,

@@ -83,7 +83,7 @@ class CuptiSource : public Source {
   bool attach();
   bool start_recording(Recording what);
   bool enter_window();
-  bool leave_window();
+  void leave_window();
   void stop_recording();
   void take_down();
   /// Records, and CUPTI may be called.
@@ -158,7 +158,7 @@ class CuptiSource : public Source {
   std::optional<ClockFit> trace_clock_;  ///< only its origin is used, which never changes
   int64_t last_fetch_ns_ = 0;
   bool round_is_over_ = false;
-  uint64_t told_untimed_ = 0, told_unreadable_ = 0;  ///< in the files of earlier windows
+  uint64_t reported_untimed_ = 0, reported_unreadable_ = 0;  ///< in the files of earlier windows
   int rounds_after_window_ = 0;
   struct UnnamedThread {
     model::TrackId track;

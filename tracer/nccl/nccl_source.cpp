@@ -101,7 +101,7 @@ void NcclSource::describe(TraceStore& store) {
   problem_ = communicators_.other_plugin_problem();
   if (!problem_.empty()) store.log.notes.push_back(problem_);
   uint64_t const malformed = decoder_.malformed_records();
-  store.log.unknown_events += malformed - std::exchange(told_malformed_, malformed);
+  store.log.unknown_events += malformed - std::exchange(reported_malformed_, malformed);
 }
 
 std::string NcclSource::describe_interface() const {

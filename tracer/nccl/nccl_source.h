@@ -71,7 +71,7 @@ class NcclSource : public Source {
   Decoder decoder_;
   std::vector<Drained> drained_;
   uint64_t dropped_by_exited_ = 0;
-  uint64_t told_malformed_ = 0;  ///< in the files of earlier windows
+  uint64_t reported_malformed_ = 0;  ///< in the files of earlier windows
   std::string problem_;
 };
 

@@ -87,8 +87,8 @@ class Decoder {
     TrackRows* rows = nullptr;                 ///< of its track; null until the track is needed
     std::vector<std::vector<OpenRange>> open;  ///< by domain; the innermost is last
     std::map<uint16_t, DeepRanges> deep;       ///< by domain, only those that have some
-    /// By domain, the ranges of an earlier window that the program has not popped: whether each is
-    /// a memory category. The innermost is last.
+    /// The ranges of earlier windows that the program has not popped, by domain: whether each is a
+    /// memory category. The innermost is last.
     std::map<uint16_t, std::vector<bool>> of_earlier_window;
     std::vector<model::MemoryPurpose> memory_purpose;  ///< of the open memory categories
   };

@@ -72,6 +72,26 @@ TEST_F(CudaFaultsOverDoubles, AnErrorThatSticksIsNamedAndWhatNeverRanIsCounted) 
   EXPECT_EQ(rows.lost, handed()["kernels without times"] + handed()["copies without times"]);
 }
 
+/// CUPTI is disabled between the windows and stays in the process; each of its versions.
+TEST_F(CudaFaultsOverDoubles, EachWindowOfStepsHasTheRowsOfItsSteps) {
+  for (char const* const version : {"24", "130000", "130400"}) {
+    std::filesystem::remove_all(path("run"));
+    auto const outcome =
+        over_doubles("record -o run --every 3 --for 1 -- " + program_over_doubles() +
+                         " run mnist --device cuda --batch 2 --steps 8 --no-evaluate --log-every 0 "
+                         "--input-delay-ms 100",
+                     std::string("DOUBLE_CUPTI_VERSION=") + version);
+    SKIP_WITHOUT_NAMESPACE(outcome);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr("recorded 2 trace files of 2 windows"));
+
+    Rows const first = rows_of("run/steps-3-3"), second = rows_of("run/steps-6-6");
+    EXPECT_GT(first.kernels(), 0U) << version;
+    EXPECT_EQ(first.kernels(), second.kernels()) << version;
+    EXPECT_EQ(first.lost + second.lost, 0U) << version;
+  }
+}
+
 /// What the lines of the steps call their loss.
 std::vector<std::string> losses_in(std::string const& output) {
   std::vector<std::string> losses;

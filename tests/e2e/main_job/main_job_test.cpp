@@ -19,6 +19,7 @@ namespace {
 
 using analyzer::DeviceRef;
 using model::EventKind;
+using ::testing::HasSubstr;
 
 /// The last line of the output that is a JSON object: the workload's own counts and clock.
 nlohmann::json summary_of(std::string const& output) {
@@ -28,6 +29,9 @@ nlohmann::json summary_of(std::string const& output) {
     if (line.starts_with("{\"")) summary = nlohmann::json::parse(line);
   return summary;
 }
+
+/// kSmall with steps that are longer than the file of a window takes to write.
+std::string const kSlow = kSmall + " --input-delay-ms 100 ";
 
 class MainJob : public Program {
  protected:
@@ -206,6 +210,73 @@ TEST_F(MainJob, StepsLimitsWhatIsRecorded) {
   std::set<int64_t> steps;
   for (analyzer::StepStats const& step : analyzer::analyze(*run).steps) steps.insert(step.step);
   EXPECT_EQ(steps, (std::set<int64_t>{4, 5, 6, 7}));
+}
+
+/// How many events of each kind a run has.
+std::map<EventKind, int> kinds_of(std::string const& folder) {
+  std::map<EventKind, int> kinds;
+  auto const run = import::open_run(folder);
+  if (!run) return kinds;
+  for (model::RankTrace const& rank : run->ranks)
+    for (EventKind const kind : rank.trace.columns().kind) ++kinds[kind];
+  return kinds;
+}
+
+/// A window is what it is alone, but for the allocations that are over by then.
+TEST_F(MainJob, EachOfSeveralWindowsIsTheRunThatItWouldBeAlone) {
+  std::string const training = " -- " + program() + " run cifar10 --device host:2 " + kSlow;
+  Outcome const several = stepscope("record -o several --steps 2:3,8:9" + training);
+  ASSERT_EQ(several.code, 0) << several.output;
+  EXPECT_THAT(several.output, HasSubstr("recorded 2 trace files of 2 windows"));
+
+  for (char const* const steps : {"2:3", "8:9"}) {
+    std::string const name = std::string(steps).replace(1, 1, "-");
+    Outcome const alone = stepscope("record -o " + name + " --steps " + steps + training);
+    ASSERT_EQ(alone.code, 0) << alone.output;
+    auto window = kinds_of(path("several/steps-" + name)), whole = kinds_of(path(name));
+    EXPECT_EQ(window[EventKind::kStep], 4) << steps;
+    EXPECT_LE(window[EventKind::kMemory], whole[EventKind::kMemory]) << steps;
+    EXPECT_GT(window[EventKind::kMemory], 0) << steps;
+    for (EventKind const same : {EventKind::kStep, EventKind::kPhase, EventKind::kLaunch,
+                                 EventKind::kKernel, EventKind::kMemcpy, EventKind::kCollective})
+      EXPECT_EQ(window[same], whole[same]) << steps;
+  }
+
+  Outcome const opened = stepscope("analyze several");
+  EXPECT_EQ(opened.code, 2);
+  EXPECT_THAT(opened.output, HasSubstr("steps-2-3"));
+}
+
+TEST_F(MainJob, WindowsComeAgainAsOftenAsAskedFor) {
+  Outcome const outcome = stepscope("record -o run --every 5 --for 2 -- " + program() +
+                                    " run cifar10 --device host:2 " + kSlow);
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  std::set<std::string> windows;
+  for (auto const& entry : std::filesystem::directory_iterator(path("run"))) {
+    windows.insert(entry.path().filename().string());
+    EXPECT_EQ(kinds_of(entry.path().string())[EventKind::kStep], 4) << entry.path();
+  }
+  EXPECT_EQ(windows, (std::set<std::string>{"steps-5-6", "steps-10-11"}));
+}
+
+TEST_F(MainJob, WindowsThatCannotBeAreRefused) {
+  for (auto const& [options, message] : std::map<std::string, std::string>{
+           {"--steps 2:3,4:5", "a step or more between them"},
+           {"--steps 8:9,2:3", "begin each window behind the one before"},
+           {"--steps 2:3,x", "x: not a range of steps"},
+           {"--every 4 --for 4", "leave a step or more between the windows"},
+           {"--for 4", "goes with --every"},
+           {"--every 40 --steps 2:3", "give one of them"},
+           {"--every 1", "--every"},
+           {"--every 4 --in-turn other -- true : true", "leave out what says where recording"}}) {
+    Outcome const outcome = stepscope("record -o run " + options + " -- true");
+    EXPECT_EQ(outcome.code, 2) << options;
+    EXPECT_THAT(outcome.output, HasSubstr(message)) << options;
+  }
+
+  Outcome const too_late =
+      stepscope("record -o run --every 1000 -- " + program() + " run cifar10 " + kSmall);
+  EXPECT_THAT(too_late.output, HasSubstr("did not reach step 1000"));
 }
 
 TEST_F(MainJob, ProfileDoesAllOfItInOneCommand) {

@@ -2,8 +2,10 @@
 // each rank, and what the others do when one is killed, hangs or fails.
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -125,6 +127,24 @@ TEST_F(SeveralProcesses, WriteATraceEachAndCollectivesAreMatchedOverThem) {
   ASSERT_EQ(analysis.collectives.size(), 48U);
   for (analyzer::CollectiveStats const& collective : analysis.collectives)
     EXPECT_EQ(collective.participants.size(), 2U);
+}
+
+TEST_F(SeveralProcesses, HaveTheSameStepsInEachWindow) {
+  Outcome const outcome = shell(mpirun(2) + program() + " record -o run --every 5 --for 2 -- " +
+                                program() + " run cifar10 --input-delay-ms 100 " + kSmall);
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+
+  for (int64_t const first : {5, 10}) {
+    std::string const window = fmt::format("run/steps-{}-{}", first, first + 1);
+    auto const run = import::open_run(path(window));
+    ASSERT_TRUE(run) << run.error().message;
+    ASSERT_EQ(run->ranks.size(), 2U);
+    analyzer::Analysis const analysis = analyzer::analyze(*run);
+    std::map<int64_t, int> ranks_of_step;
+    for (analyzer::StepStats const& step : analysis.steps) ++ranks_of_step[step.step];
+    EXPECT_EQ(ranks_of_step, (std::map<int64_t, int>{{first, 2}, {first + 1, 2}}));
+    ASSERT_EQ(analysis.collectives.size(), 8U) << "four a step, each of both ranks";
+  }
 }
 
 /// How often a thread of the process was held, and what its trace says of turns.

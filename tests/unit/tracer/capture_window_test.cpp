@@ -218,6 +218,7 @@ TEST(CaptureWindowTest, a_thread_that_exits_later_is_no_part_of_the_next_window)
   window.thread_leaves_window(0);
   window.end();
   ASSERT_TRUE(window.arm_again());
+
   window.thread_exits(0, true);  // as it knows the window that is over
   window.thread_leaves_window(1);
   EXPECT_TRUE(window.is_over());

@@ -56,6 +56,7 @@ TEST_F(RunFolder, HasWindowsInFoldersNamedForTheirSteps) {
                                  "steps-a-b", "steps-3", "steps-3-", "steps-3-5x", "window-1"})
     fs::create_directories(folder_ / name);
   put("steps-1-2");
+
   EXPECT_THAT(
       windows_in(folder_.string()),
       testing::ElementsAre((folder_ / "steps-3-5").string(), (folder_ / "steps-20-end").string(),
