@@ -55,13 +55,20 @@ build() {
 # run_ctest RESULTS.xml LOG COMMAND…: runs ctest by the command and leaves its results. The few that failed run once more, alone;
 # docs/design/decisions/0048-second-run-of-a-test.md says which, and why they stay named.
 run_ctest() {
-  local results=$1 log=$2 again=${1%.xml}-again.part
+  local results=$1 log=$2 again=${1%.xml}-again.part temporary
   shift 2
   rm -f "$results"
+
+  # Tests of another clone on this machine have the same names, and so have their temporary folders.
+  temporary=$(mktemp -d "${TMPDIR:-/tmp}/stepscope-XXXXXX")
+  chmod 1777 "$temporary" # some tests become another user
+  local -x TMPDIR=$temporary
+
   "$@" -j "$(nproc)" --output-junit "$results" >"$log" 2>&1 || true
   if [[ ! -s $results ]]; then
     tail -n 40 "$log" >&2
     note "ctest did not run (above: the end of $log)"
+    rm -rf "$temporary" || true
     return 1
   fi
 
@@ -70,5 +77,6 @@ run_ctest() {
     python3 scripts/summarize_tests.py --merge "$again" "$results" || true
     rm -f "$again"
   fi
+  rm -rf "$temporary" || true
   python3 scripts/summarize_tests.py "$results"
 }

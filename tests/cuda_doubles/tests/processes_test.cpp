@@ -45,7 +45,7 @@ class CudaProcessesOverDoubles : public OverDoubles {
   [[nodiscard]] std::string in_two(std::string const& command,
                                    std::string const& mpi_options) const {
     return command_over_doubles(
-        "timeout 120 mpirun --oversubscribe " + mpi_options + " -n 2 " + command,
+        "timeout 240 mpirun --oversubscribe " + mpi_options + " -n 2 " + command,
         kTwoGpus + support::mpirun_environment());
   }
   /// Tracks of threads with rows, of all ranks.

@@ -190,6 +190,7 @@ def compare_all(stepscope, cases, folder, arguments):
     return 1 if differing else 0
 
 
+ENDLESS = "sleep 1000"
 # What a shell does alone, what it does instead when recorded, and what the comparison must report; "" = they are equal.
 PLANTED = (
     ("exit 3", "exit 3", ""),
@@ -207,8 +208,8 @@ PLANTED = (
     ("echo $PWD", "echo $PWD", ""),
     ("(sleep 0.1; exit 2) & exit 0", "(sleep 0.1; exit 2) & exit 0", ""),
     ("(sleep 0.1; exit 2) & exit 0", "(sleep 0.1; exit 1) & exit 0", "outlived"),
-    ("(sleep 0.1) & exit 0", "(sleep 10) & exit 0", "outlived"),
-    ("exit 0", "exec sleep 10", "exit 0 became time limit"),
+    ("(sleep 0.1) & exit 0", f"({ENDLESS}) & exit 0", "outlived"),
+    ("exit 0", f"exec {ENDLESS}", "exit 0 became time limit"),
 )
 
 
@@ -217,7 +218,7 @@ def self_test(folder):
     wrong = 0
     folders = [runner.fresh_folder(os.path.join(folder, name)) for name in ("alone", "recorded")]
     for alone, recorded, expected in PLANTED:
-        outcomes = [runner.run(["sh", "-c", script], runner.fresh_folder(place), runner.clean_environment(), limit_s=2)
+        outcomes = [runner.run(["sh", "-c", script], runner.fresh_folder(place), runner.clean_environment(), 1 if ENDLESS in script else LIMIT_S)
                     for script, place in zip((alone, recorded), folders)]
         outcomes[1].ending = runner.as_record_ends(outcomes[1].ending)
         found = "; ".join(runner.differences("any", *outcomes, *folders))

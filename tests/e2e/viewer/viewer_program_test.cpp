@@ -107,7 +107,9 @@ TEST_F(ViewerProgram, DrawsTheSamePictureWithOpenGlAndWithoutADisplay) {
 
   std::string const view =
       kViewer + " " + run() + " --size 1000x700 --time 20ms:60ms --select all_reduce --screenshot ";
-  auto const with = shell("xvfb-run -a " + view + path("gl.png"));
+  // It looks for a free display from here on. Two that begin with the same one could both take it.
+  std::string const display = std::to_string(100 + ::getpid() % 30'000);
+  auto const with = shell("xvfb-run -a -n " + display + " " + view + path("gl.png"));
   ASSERT_EQ(with.status, 0) << with.output;
   auto const without = shell(kNoDisplay + view + path("plain.png"));
   ASSERT_EQ(without.status, 0) << without.output;

@@ -20,6 +20,7 @@
 
 #include "tests/support/paths.h"
 #include "tests/unit/tracer/child_program.h"
+#include "tests/unit/tracer/saved_events.h"
 #include "trace/model/details.h"
 
 namespace stepscope::tracer {
@@ -253,14 +254,15 @@ TEST_F(Injection, stops_by_itself_after_the_duration) {
   model::Trace const trace = only_trace();
   int const ranges = count_names(trace)["around"];
   EXPECT_GT(ranges, 10);
-  EXPECT_LT(ranges, 700) << "one a millisecond, of 1,500";
+  // Less than one a millisecond, of 1,500 ms; a busy machine may end the capture late.
+  EXPECT_LT(ranges, 1'000);
 }
 
 TEST_F(Injection, begins_after_the_delay) {
-  ASSERT_EQ(run_child(folder.path(), {"run", "1500"}, {{"STEPSCOPE_DELAY_NS", "1000000000"}}), 0);
+  ASSERT_EQ(run_child(folder.path(), {"run", "1500"}, {{"STEPSCOPE_DELAY_NS", "500000000"}}), 0);
   model::Trace const trace = only_trace();
-  ASSERT_GT(trace.event_count(), 0U);
-  EXPECT_GE(trace.start(0), 1'000'000'000);
+  ASSERT_GT(trace.event_count(), 0U) << "a busy machine has a second to begin";
+  EXPECT_GE(trace.start(0), 500'000'000);
 }
 
 TEST_F(Injection, bears_odd_payloads) {
@@ -273,12 +275,6 @@ TEST_F(Injection, bears_odd_payloads) {
   EXPECT_EQ(bytes, (std::multiset<uint64_t>{0, 0, 64}))
       << "the size that was left open comes from the schema";
   EXPECT_EQ(trace.name(kernels[0]), "kernel") << "without a message the schema gives the name";
-}
-
-int64_t epoch_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 /// The newest time stamp that "run-for-ever" recorded; 0 without any.
@@ -297,39 +293,74 @@ int kill_count() {
   return text != nullptr ? std::atoi(text) : 5;
 }
 
+/// How often a moment is tried. The promise is kept where the tracer's threads get a core within
+/// half a second; on a machine that is busier than that, one try says nothing. A fault fails all.
+constexpr int kTries = 3;
+constexpr int64_t kPromisedMs = 1000;
+
+/// Waits until a recorded program has begun its file: the moments to kill it at count from there.
+void wait_for_a_file(std::filesystem::path const& folder) {
+  auto const has_begun = [](auto const& entry) { return entry.file_size() > 0; };
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (std::chrono::steady_clock::now() < deadline) {
+    auto const files = std::filesystem::directory_iterator(folder);
+    if (std::any_of(begin(files), end(files), has_begun)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+/// Kills a program that records for so long, and reads its file, which must be undamaged. Returns
+/// how many ms the file lacks; 0 for a program so young that the file may show nothing yet.
+int64_t lost_to_kill_9(std::filesystem::path const& folder, int64_t after_ms) {
+  std::filesystem::create_directory(folder);
+  pid_t const child = start_child(folder, {"run-for-ever"});
+  wait_for_a_file(folder);
+  std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
+  ::kill(child, SIGKILL);
+  int64_t const killed_at = epoch_ms();
+  int const status = wait_for(child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << stderr_of(folder);
+
+  auto const traces = read_traces(folder);
+  EXPECT_THAT(traces, SizeIs(1));
+  if (traces.empty()) return 0;
+  model::Trace const& trace = traces.begin()->second;
+  EXPECT_TRUE(trace.log().truncated);
+  EXPECT_EQ(trace.log().lost_blocks, 0U);
+
+  int64_t const begun_at = trace.info().origin_epoch_ns / 1'000'000;
+  return killed_at - begun_at < kPromisedMs ? 0 : killed_at - newest_stamp(trace);
+}
+
 TEST_F(Injection, loses_less_than_a_second_to_kill_9_at_any_moment) {
   std::mt19937 random(20);
   for (int i = 0; i < kill_count(); ++i) {
-    auto const one = folder.path() / std::to_string(i);
-    std::filesystem::create_directory(one);
-    pid_t const child = start_child(one, {"run-for-ever"});
-    std::this_thread::sleep_for(std::chrono::milliseconds(i == 0 ? 1700 : 200 + random() % 2300));
-    ::kill(child, SIGKILL);
-    int64_t const killed_at = epoch_ms();
-    int const status = wait_for(child);
-    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << stderr_of(one);
+    int64_t const after_ms = i == 0 ? 1700 : 200 + static_cast<int64_t>(random() % 2300);
+    int64_t lost_ms = kPromisedMs;
 
-    auto traces = read_traces(one);
-    ASSERT_THAT(traces, SizeIs(1)) << "kill " << i;
-    model::Trace const& trace = traces.begin()->second;
-    EXPECT_TRUE(trace.log().truncated);
-    EXPECT_EQ(trace.log().lost_blocks, 0U);
-
-    int64_t const begun_at = trace.info().origin_epoch_ns / 1'000'000;
-    if (killed_at - begun_at < 1000)
-      continue;  // may have nothing to show, its description included
-    EXPECT_GT(newest_stamp(trace), killed_at - 1000)
-        << "kill " << i << " after " << killed_at - begun_at << " ms";
+    for (int attempt = 0; attempt < kTries && lost_ms >= kPromisedMs; ++attempt) {
+      std::string const name = std::to_string(i) + "_" + std::to_string(attempt);
+      lost_ms = lost_to_kill_9(folder.path() / name, after_ms);
+    }
+    EXPECT_LT(lost_ms, kPromisedMs) << "kill " << i << " after " << after_ms << " ms";
   }
 }
 
 TEST_F(Injection, loses_less_than_a_second_to_an_exit_that_runs_no_handlers) {
-  int const status = run_child(folder.path(), {"run-and-exit-now", "1400"});
-  int64_t const exited_at = epoch_ms();
-  EXPECT_EQ(WEXITSTATUS(status), 7);
-  model::Trace const trace = only_trace();
-  EXPECT_TRUE(trace.log().truncated);
-  EXPECT_GT(newest_stamp(trace), exited_at - 1000);
+  int64_t lost_ms = kPromisedMs;
+  for (int attempt = 0; attempt < kTries && lost_ms >= kPromisedMs; ++attempt) {
+    auto const one = folder.path() / std::to_string(attempt);
+    std::filesystem::create_directory(one);
+    int const status = run_child(one, {"run-and-exit-now", "1400"});
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+
+    auto const traces = read_traces(one);
+    ASSERT_THAT(traces, SizeIs(1));
+    model::Trace const& trace = traces.begin()->second;
+    EXPECT_TRUE(trace.log().truncated);
+    lost_ms = std::stoll(stdout_of(one)) - newest_stamp(trace);
+  }
+  EXPECT_LT(lost_ms, kPromisedMs);
 }
 
 TEST_F(Injection, records_thousands_of_short_threads_in_a_file_that_grows_with_their_number) {

@@ -31,6 +31,7 @@
 #endif
 
 #include "tests/unit/tracer/interleave/shared_barrier.h"
+#include "tests/unit/tracer/saved_events.h"
 #include "tracer/api/annotate.h"
 #include "tracer/api/capture.h"
 #include "tracer/api/device_events.h"
@@ -411,7 +412,7 @@ void annotate_late() {
 
 /// A thread that was joined is listed for some moments more.
 int count_threads() {
-  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   for (;;) {
     auto const tasks = std::filesystem::directory_iterator("/proc/self/task");
     auto const count = static_cast<int>(std::distance(begin(tasks), end(tasks)));
@@ -513,6 +514,8 @@ int main(int argc, char** argv) {
   if (what == "run") run_for(std::chrono::milliseconds(std::atoi(argv[2])));
   if (what == "run-and-exit-now") {
     run_for(std::chrono::milliseconds(std::atoi(argv[2])));
+    std::printf("%lld\n", static_cast<long long>(stepscope::tracer::epoch_ms()));
+    std::fflush(stdout);
     ::_exit(7);
   }
 
@@ -526,13 +529,14 @@ int main(int argc, char** argv) {
 
   if (what == "exec") {
     nvtxMarkA("before exec");
-    sleep_ms(700);
+    stepscope::tracer::wait_until_saved(stepscope::model::EventKind::kMark, 1);
     std::array<char*, 3> arguments = {argv[0], std::getenv("EXEC_WHAT"), nullptr};
     ::execv("/proc/self/exe", arguments.data());
   }
   if (what == "exit-now") {
     train(2);
-    sleep_ms(1200);
+    stepscope::tracer::wait_until_saved(stepscope::model::EventKind::kStep, 2);
+    stepscope::tracer::wait_until_saved(stepscope::model::EventKind::kKernel, 2);
     ::_exit(7);
   }
 

@@ -24,7 +24,8 @@ using ::testing::HasSubstr;
 using workloads::testing::as_processes;
 using workloads::testing::FakeMpi;
 
-constexpr std::chrono::milliseconds kLong{60'000}, kShort{100};
+/// The short one is reached on purpose, and what a busy machine does before fits into it.
+constexpr std::chrono::milliseconds kLong{60'000}, kShort{1'000};
 constexpr uint32_t kProcesses = 3;
 
 class NcclOfProcesses : public ::testing::Test {

@@ -1,6 +1,7 @@
 #include "trace/base/files/truncated_mmap.h"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -55,26 +56,26 @@ TEST_F(CutFiles, ReadAsZerosBehindTheirEnd) {
 }
 
 TEST_F(CutFiles, AreFoundWhileOtherFilesComeAndGo) {
-  std::vector<size_t> whole(2);
+  std::atomic<size_t> whole = 0;
   {
     std::vector<std::jthread> threads;
-    for (size_t i = 0; i < whole.size(); ++i)
-      threads.emplace_back([&, i](std::stop_token const& stop) {
+    for (char const* const name : {"x", "y"})
+      threads.emplace_back([&, name](std::stop_token const& stop) {
         while (!stop.stop_requested()) {
-          MappedFile const file = mapped(i == 0 ? "x" : "y");
-          if (count(file, 'x') == kBytes) ++whole[i];
+          MappedFile const file = mapped(name);
+          if (count(file, 'x') == kBytes) ++whole;
         }
       });
 
-    for (int i = 0; i < 50; ++i) {
+    // Until another file has been read meanwhile: its thread may get a core late.
+    for (int i = 0; i < 50 || (whole == 0 && i < 10'000); ++i) {
       MappedFile const file = mapped("cut");
       std::filesystem::resize_file(path("cut"), 0);
       EXPECT_EQ(count(file, '\0'), kBytes);
       EXPECT_TRUE(file.is_cut());
     }
   }
-
-  EXPECT_GT(whole[0] + whole[1], 0U);
+  EXPECT_GT(whole, 0U);
 }
 
 TEST_F(CutFiles, AreReadByManyThreadsAtOnce) {

@@ -30,7 +30,7 @@ char state_of(pid_t process) {
 
 /// A signal takes some time to be acted upon.
 bool comes_to(std::function<bool()> const& condition) {
-  for (int i = 0; i < 10'000; ++i) {
+  for (int i = 0; i < 60'000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

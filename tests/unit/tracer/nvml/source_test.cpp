@@ -224,7 +224,8 @@ TEST_F(NvmlSourceTest, a_driver_that_hangs_holds_nothing_up_for_long) {
 
     auto const exit_begins = SteadyClock::now();
     source.program_exits();
-    EXPECT_LT(SteadyClock::now() - exit_begins, NvmlSource::kStopLimit / 2);
+    EXPECT_LT(SteadyClock::now() - exit_begins, NvmlSource::kStopLimit)
+        << "not for as long as the driver hangs";
 
     auto const end_begins = SteadyClock::now();
     source.finish(store, clock.latest_ns());

@@ -1,7 +1,6 @@
 // Databases that are no exports, are cut off, damaged, packed, in use, or made to do harm: a clear
 // error, or what can be kept.
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -16,6 +15,7 @@
 
 #include "tests/support/nsys_export.h"
 #include "tests/support/packed.h"
+#include "tests/support/processor_time.h"
 #include "tests/support/sanitized.h"
 #include "trace/import/formats/nsys/nsys_importer.h"
 #include "trace/import/open/open_run.h"
@@ -297,9 +297,9 @@ double seconds_with_ids_of(uint64_t multiple, uint64_t count) {
                   "59, 'ncclAllReduce', {})",
                   thread));
 
-  auto const start = std::chrono::steady_clock::now();
+  double const start = support::processor_seconds();
   EXPECT_TRUE(read_database(bytes));
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return support::processor_seconds() - start;
 }
 
 TEST(NsysHostile, IdsThatWereChosenToMeetInHashTablesCostNoMoreThanOthers) {
