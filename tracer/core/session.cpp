@@ -458,7 +458,8 @@ void Session::finish() {
   drain_once();  // what was recorded while the window was being closed
   begin_window_file();
   // A program that ends before the first of several windows shows that it was recorded.
-  if (!output_ && window_.has_never_opened()) begin_next_file();
+  // A forked child does not: loaders of data have no steps.
+  if (!output_ && window_.has_never_opened() && !options_.forked) begin_next_file();
   bring_names();
 
   for (auto const& source : sources_) {

@@ -63,6 +63,10 @@ int profile(ProfileOptions options, std::vector<std::string> const& workload_opt
   auto const steps = steps_for_tracer(options.record.steps, "--trace-steps");
   if (!steps) return report_error(steps.error());
   options.record.steps = *steps;
+  if (steps->find(',') != std::string::npos)
+    return report_error(
+        {.message = "--trace-steps: one range of steps can be profiled, record several windows "
+                    "with stepscope record --steps"});
 
   if (options.record.output.empty()) options.record.output = default_output(options.workload);
   std::vector<std::string> command = {program_folder() + "/stepscope", "run", options.workload};

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/base/files/run_folder.h"
 #include "trace/import/common/numbers.h"
 #include "trace/import/common/rank_from_name.h"
 #include "trace/import/formats/importers.h"
@@ -256,13 +257,15 @@ Expected<RunFiles> find_run_files(std::string const& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return RunFiles{{path}, {}};
 
+  // Beside the folders of a run's windows are only files of processes that came to none of them.
   auto files = files_directly_in(path);
-  if (files) return RunFiles{std::move(*files), {}};
+  if (files && base::windows_in(path).empty()) return RunFiles{std::move(*files), {}};
 
   if (auto const newest = newest_capture(path)) return files_of_newest(path, *newest);
 
   std::vector<Nested> nested;
   find_nested(path, kMostLevels, nested);
+  if (nested.empty() && files) return RunFiles{std::move(*files), {}};
   if (nested.empty()) return base::fail_with(files);
   return choose_nested(path, std::move(nested));
 }
