@@ -468,10 +468,13 @@ StudyAnswer Study::answer() const {
       answer.saving = trial.measured;
       answer.pairs = trial.pairs.size();
     }
-    if (trial.kind == TrialKind::kCheck && trial.measured && answer.saving) {
-      double const mean = trial.measured->saving;
-      answer.further = FurtherPairs{trial.pairs.size(), *trial.measured,
-                                    mean >= answer.saving->low && mean <= answer.saving->high};
+    bool const is_check = trial.kind == TrialKind::kCheck && (trial.measured || is_over(trial));
+    if (is_check && answer.saving) {
+      Saving const further = trial.measured.value_or(Saving{});
+      bool const is_inside = trial.measured && further.saving >= answer.saving->low &&
+                             further.saving <= answer.saving->high;
+      answer.further =
+          FurtherPairs{trial.pairs.size(), further, is_inside, trial.verdict, trial.reason};
     }
     if (trial.kind != TrialKind::kCandidate) continue;
     answer.dropped += trial.verdict == TrialVerdict::kDropped ? 1 : 0;

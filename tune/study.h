@@ -68,6 +68,9 @@ struct FurtherPairs {
   size_t pairs = 0;
   Saving saving;
   bool is_inside = false;  ///< the answer's interval contains their mean saving
+  /// kRunning: not over. kFailed, kRequirement: what ended them is in `reason`.
+  TrialVerdict verdict = TrialVerdict::kRunning;
+  std::string reason;
 };
 struct StudyAnswer {
   StudyOutcome outcome = StudyOutcome::kOpen;

@@ -51,9 +51,13 @@ char const* kind_text(TrialKind kind) {
 /// Whether further pairs agree with the answer.
 std::string further_text(StudyAnswer const& answer) {
   if (!answer.further) return {};
-  return fmt::format("{} further pairs: saves {}, {} the interval of the answer\n",
-                     answer.further->pairs, saving_text(answer.further->saving),
-                     answer.further->is_inside ? "inside" : "outside");
+  std::string text;
+  if (answer.further->pairs > 0)
+    text = fmt::format("{} further pairs: saves {}, {} the interval of the answer\n",
+                       answer.further->pairs, saving_text(answer.further->saving),
+                       answer.further->is_inside ? "inside" : "outside");
+  std::string const end = reports::further_pairs_end(answer);
+  return end.empty() ? text : text + base::printable(end) + "\n";
 }
 
 std::string headline(StudyAnswer const& answer, Study const& study) {

@@ -118,13 +118,20 @@ std::string tuning_counts(Study const& study) {
 }
 
 std::string further_pairs_text(StudyAnswer const& answer) {
-  if (!answer.further) return {};
+  if (!answer.further || answer.further->pairs == 0) return {};
   std::string const mean = saving_with_interval(answer.further->saving);
   if (answer.further->is_inside)
     return tr("{} further pairs save {}: their mean is inside the interval of the answer.",
               answer.further->pairs, mean);
   return tr("{} further pairs save {}: their mean is outside the interval of the answer.",
             answer.further->pairs, mean);
+}
+
+std::string further_pairs_end(StudyAnswer const& answer) {
+  bool const is_ended = answer.further && (answer.further->verdict == TrialVerdict::kFailed ||
+                                           answer.further->verdict == TrialVerdict::kRequirement);
+  if (!is_ended) return {};
+  return tr("The further pairs ended early: {}.", shown(answer.further->reason, kMostReasonBytes));
 }
 
 std::string next_step_text(Study const& study, std::string_view folder) {
