@@ -127,6 +127,15 @@ std::string further_pairs_text(StudyAnswer const& answer) {
             answer.further->pairs, mean);
 }
 
+std::string further_pairs_default(StudyAnswer const& answer) {
+  if (!answer.further || answer.further->pairs == 0 || answer.further->is_inside) return {};
+  auto const cost = [](double ns) {
+    return base::format_duration(std::llround(std::min(ns, 1e18)));
+  };
+  return tr("The default settings took {} in the pairs of the answer and {} in the further ones.",
+            cost(answer.further->default_before_ns), cost(answer.further->default_ns));
+}
+
 std::string further_pairs_end(StudyAnswer const& answer) {
   bool const is_ended = answer.further && (answer.further->verdict == TrialVerdict::kFailed ||
                                            answer.further->verdict == TrialVerdict::kRequirement);
@@ -196,6 +205,11 @@ std::string_view trial_verdict_label(TrialVerdict verdict) {
 
 std::string trial_reason(Study const& study, Trial const& trial) {
   std::string const least = percent_of(study.options().rule.min_effect);
+  bool const is_probe = trial.kind == TrialKind::kRecording && trial.settings != trial.base;
+  if (is_probe && trial.verdict == TrialVerdict::kDone)
+    return std::string(
+        tr("A second recording: with the first one it predicts other values of this knob."));
+
   switch (trial.verdict) {
     case TrialVerdict::kDropped:
       if (!trial.predicted) break;

@@ -212,6 +212,42 @@ TEST_F(Tune, FurtherPairsThatDoNotRunLeaveTheAnswer) {
   EXPECT_NE(read("tuned/tuning.html").find("The further pairs ended early"), std::string::npos);
 }
 
+TEST_F(Tune, PredictsOtherBatchesByASecondRecording) {
+  write("space.toml",
+        "[objective]\nmaximize = \"samples_per_second\"\nsamples = \"{batch}\"\n"
+        "[knob.batch]\nvalues = [50, 100, 200, 300]\ndefault = 100\nmeans = \"batch-size\"\n");
+  ASSERT_EQ(stepscope("tune --space space.toml -o tuned --prepare -- train {batch}").code, 0);
+  std::map<std::string, std::string> runs;
+  for (std::string const size : {"50", "100", "200", "300"}) {
+    ASSERT_EQ(stepscope("synth --pattern pipeline --fault none --steps 16 --ranks 2 "
+                        "--micro-batch-percent " +
+                        size + " -o run" + size)
+                  .code,
+              0);
+    runs["train " + size] = "run" + size;
+  }
+
+  tell_all("tuned", runs);
+
+  // Both recordings serve again from the accepted batch on.
+  size_t recordings = 0;
+  for (json const& trial : trials("tuned")) {
+    recordings += trial["kind"] == "recording" ? 1 : 0;
+    if (trial["kind"] == "candidate" && trial["settings"]["batch"] == "50") {
+      EXPECT_EQ(trial["verdict"], "dropped");
+    }
+    if (trial["verdict"] == "accepted" && trial["kind"] == "candidate") {
+      EXPECT_EQ(trial["change"], "batch:100,300=300");
+      EXPECT_NEAR(trial["predicted"].get<double>(), trial["measured"].get<double>(), 0.005);
+    }
+  }
+  EXPECT_EQ(recordings, 2U);
+  expect_output("tuned", 0, "second recording, batch=300: done");
+  expect_output("tuned", 0, "Better: batch=300 saves");
+  ASSERT_EQ(stepscope("report tuned -o page.html").code, 0);
+  EXPECT_NE(read("page.html").find("A second recording: with the first one"), std::string::npos);
+}
+
 /// The faults of the default are large, so that a busy machine does not hide them.
 TEST_F(Tune, CuresATrainingThatWaitsForItsInput) {
   Outcome const outcome = stepscope(

@@ -37,6 +37,9 @@ TEST(FurtherPairs, FollowTheAnswerAndAreATrial) {
   EXPECT_EQ(answer.saving->saving, before.saving->saving);
   EXPECT_EQ(answer.further->pairs, 20U);
   EXPECT_NEAR(answer.further->saving.saving, 0.1, 0.01);
+  // The default takes 1 ms on this machine, whenever it runs.
+  EXPECT_NEAR(answer.further->default_before_ns, 1e6, 0.02e6);
+  EXPECT_NEAR(answer.further->default_ns, 1e6, 0.02e6);
   EXPECT_EQ(checked.trials().size(), study.trials().size() + 1);
   EXPECT_EQ(checked.trials().back().verdict, TrialVerdict::kDone);
   EXPECT_EQ(checked.trials().back().kind, TrialKind::kCheck);
