@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -85,6 +86,33 @@ void add_changes(Space const& space, Settings const& best, Candidate& candidate)
   if (candidate.is_predictable()) candidate.meaning = meaning_of(space, best, candidate.settings);
 }
 
+/// The only knob that differs, where two recordings tell what it does.
+std::optional<size_t> probed_knob_of(Space const& space, Settings const& best,
+                                     Settings const& settings) {
+  std::optional<size_t> turned;
+  for (size_t k = 0; k < settings.size(); ++k) {
+    if (settings[k] == best[k]) continue;
+    if (turned) return std::nullopt;
+    turned = k;
+  }
+  if (!turned || space.knobs[*turned].meaning == nullptr) return std::nullopt;
+
+  Meaning const& meaning = *space.knobs[*turned].meaning;
+  bool const is_sized = meaning.with_probe != nullptr &&
+                        !meaning.with_probe(best[*turned], settings[*turned], "1").empty();
+  return is_sized ? turned : std::nullopt;
+}
+
+/// Too few values to be worth a probe.
+void forget_lone_moves(std::vector<Candidate>& candidates) {
+  std::map<size_t, size_t> moves;
+  for (Candidate const& candidate : candidates)
+    if (candidate.probed_knob) ++moves[*candidate.probed_knob];
+  for (Candidate& candidate : candidates)
+    if (candidate.probed_knob && moves[*candidate.probed_knob] < kFewestProbedMoves)
+      candidate.probed_knob.reset();
+}
+
 class CandidateList {
  public:
   CandidateList(Space const& space, Settings const& best) : space_(space), best_(best) {}
@@ -94,14 +122,19 @@ class CandidateList {
     if (++tried_ > kMostTriedSettings) return true;
     if (!is_allowed(space_, settings) || !samples_of(space_, settings)) return false;
     if (list_.size() >= kMostCandidates || !known_.insert(settings).second) return true;
+
     Candidate candidate;
     candidate.settings = settings;
     candidate.changes_numerics = changes_numerics(space_, settings, default_settings(space_));
     add_changes(space_, best_, candidate);
+    candidate.probed_knob = probed_knob_of(space_, best_, candidate.settings);
     list_.push_back(std::move(candidate));
     return true;
   }
-  [[nodiscard]] std::vector<Candidate> take() { return std::move(list_); }
+  [[nodiscard]] std::vector<Candidate> take() {
+    forget_lone_moves(list_);
+    return std::move(list_);
+  }
 
  private:
   Space const& space_;

@@ -67,6 +67,24 @@ MeantChange move_sync_interval(std::string_view from, std::string_view to) {
   return more && *more > 0 ? MeantChange{"", "sync=off"} : MeantChange{};
 }
 
+/// One recording does not tell.
+MeantChange move_batch(std::string_view, std::string_view) { return {}; }
+
+std::string probe_batch(std::string_view from, std::string_view probe, std::string_view to) {
+  constexpr double kMostSamples = 1e9;
+  std::array<double, 3> sizes{};
+  std::array const values = {from, probe, to};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    Value const value = value_of(values[i]);
+    auto const* const number = std::get_if<double>(&value);
+    if (number == nullptr || *number < 1 / kMostSamples || *number > kMostSamples) return {};
+    sizes[i] = *number;
+  }
+
+  if (sizes[0] == sizes[1]) return {};
+  return fmt::format("batch:{},{}={}", sizes[0], sizes[1], sizes[2]);
+}
+
 }  // namespace
 
 std::span<Meaning const> meanings() {
@@ -85,6 +103,8 @@ std::span<Meaning const> meanings() {
               move_allocator},
       Meaning{"sync-interval", "steps between reads of the loss, or other waits for the device",
               move_sync_interval},
+      Meaning{"batch-size", "samples of a step that each kernel works on at once", move_batch,
+              probe_batch},
   };
   return kMeanings;
 }

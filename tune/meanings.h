@@ -22,6 +22,11 @@ struct Meaning {
   char const* name;  ///< `means = "…"` in a space
   char const* what;  ///< for people
   MeantChange (*move)(std::string_view from, std::string_view to);
+  /// The estimate of a knob that changes how much each kernel works on: from a recording at `from`
+  /// and a second one at `probe`. Empty: the values are no sizes, or the first two are the same.
+  /// Null: the knob needs no second recording.
+  std::string (*with_probe)(std::string_view from, std::string_view probe,
+                            std::string_view to) = nullptr;
 };
 std::span<Meaning const> meanings();
 /// Null: no such meaning.

@@ -55,7 +55,8 @@ inline constexpr size_t kRangePoints = 5;
 /// Steps of a short run: a quarter, and at least kFewestShortSteps. None where the steps are not
 /// known, or so few that nothing is saved.
 std::optional<int64_t> short_steps(Space const& space);
-inline constexpr int64_t kFewestShortSteps = 20;
+/// A run in turn is measured by the fastest quarter of its steps, and five of them are needed.
+inline constexpr int64_t kFewestShortSteps = 32;
 
 /// Distinct values from low to high, evenly or by their logarithms.
 std::vector<std::string> grid_of(KnobRange const& range);

@@ -27,6 +27,12 @@ bool is_measured_candidate(Trial const& trial) {
          (is_over(trial) || !trial.pairs.empty());
 }
 
+double mean_base_ns(std::vector<PairCosts> const& pairs) {
+  double sum = 0;
+  for (PairCosts const& pair : pairs) sum += pair.base;
+  return pairs.empty() ? 0 : sum / static_cast<double>(pairs.size());
+}
+
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
 }  // namespace
@@ -212,8 +218,9 @@ std::optional<Action> Study::learn() {
   knows_candidates_ = true;
 
   bool const is_any_predictable =
-      std::any_of(candidates_.begin(), candidates_.end(),
-                  [](Candidate const& candidate) { return candidate.is_predictable(); });
+      std::any_of(candidates_.begin(), candidates_.end(), [](Candidate const& candidate) {
+        return candidate.is_predictable() || candidate.probed_knob;
+      });
   Trial const* recording = nullptr;
   for (Trial const& trial : trials_)
     if (trial.kind == TrialKind::kRecording && trial.settings == from) recording = &trial;
@@ -226,6 +233,8 @@ std::optional<Action> Study::learn() {
     return std::nullopt;
   }
 
+  if (auto const probe = record_probe()) return probe;
+
   Action action = pair_of(*recording);
   action.kind = ActionKind::kPredict;
   action.run = recording->runs.empty() ? std::string() : recording->runs.front();
@@ -235,6 +244,8 @@ std::optional<Action> Study::learn() {
 void Study::add_predictions(std::vector<Prediction> const& predictions) {
   STEPSCOPE_CHECK(predictions.size() == candidates_.size());
   predictions_ = predictions;
+  for (size_t i = 0; i < candidates_.size(); ++i)
+    if (auto& saving = predictions_[i].saving) saving = saving_of_cost(candidates_[i], *saving);
   is_predicted_ = true;
   Settings const from = best();
 
@@ -457,6 +468,20 @@ void Study::add_failure(std::string const& reason, double seconds) {
   is_checked_ = trial->kind == TrialKind::kCheck;
 }
 
+FurtherPairs Study::further_pairs_of(Trial const& check, StudyAnswer const& answer) const {
+  FurtherPairs further;
+  further.pairs = check.pairs.size();
+  further.saving = check.measured.value_or(Saving{});
+  further.is_inside = check.measured && further.saving.saving >= answer.saving->low &&
+                      further.saving.saving <= answer.saving->high;
+
+  further.default_before_ns = mean_base_ns(last_of(TrialKind::kConfirmation)->pairs);
+  further.default_ns = mean_base_ns(check.pairs);
+  further.verdict = check.verdict;
+  further.reason = check.reason;
+  return further;
+}
+
 StudyAnswer Study::answer() const {
   StudyAnswer answer;
   answer.outcome = outcome_;
@@ -468,11 +493,8 @@ StudyAnswer Study::answer() const {
       answer.saving = trial.measured;
       answer.pairs = trial.pairs.size();
     }
-    if (trial.kind == TrialKind::kCheck && trial.measured && answer.saving) {
-      double const mean = trial.measured->saving;
-      answer.further = FurtherPairs{trial.pairs.size(), *trial.measured,
-                                    mean >= answer.saving->low && mean <= answer.saving->high};
-    }
+    bool const is_check = trial.kind == TrialKind::kCheck && (trial.measured || is_over(trial));
+    if (is_check && answer.saving) answer.further = further_pairs_of(trial, answer);
     if (trial.kind != TrialKind::kCandidate) continue;
     answer.dropped += trial.verdict == TrialVerdict::kDropped ? 1 : 0;
     answer.measured += is_measured_candidate(trial) ? 1 : 0;

@@ -68,6 +68,12 @@ struct FurtherPairs {
   size_t pairs = 0;
   Saving saving;
   bool is_inside = false;  ///< the answer's interval contains their mean saving
+  /// Mean cost of the default settings in the answer's pairs and in these, ns: where they differ,
+  /// so did the machine.
+  double default_before_ns = 0, default_ns = 0;
+  /// kRunning: not over. kFailed, kRequirement: what ended them is in `reason`.
+  TrialVerdict verdict = TrialVerdict::kRunning;
+  std::string reason;
 };
 struct StudyAnswer {
   StudyOutcome outcome = StudyOutcome::kOpen;
@@ -103,7 +109,7 @@ class Study {
   void add_recording(std::string const& run, double seconds);
   /// The pair or recording that was asked for failed.
   void add_failure(std::string const& reason, double seconds);
-  /// One for each of candidates().
+  /// One for each of candidates(): savings of the step.
   void add_predictions(std::vector<Prediction> const& predictions);
 
   [[nodiscard]] std::vector<Candidate> const& candidates() const { return candidates_; }
@@ -138,6 +144,13 @@ class Study {
   void end(Trial& trial, TrialVerdict verdict, std::string reason);
 
   std::optional<Action> learn();
+  /// A second recording, where a knob changes how much kernels work on.
+  std::optional<Action> record_probe();
+  [[nodiscard]] std::vector<size_t> moves_of(size_t knob) const;
+  [[nodiscard]] Trial const* probe_of(size_t knob) const;
+  [[nodiscard]] std::optional<size_t> choose_probe(size_t knob) const;
+  void use_probe(size_t knob, Trial const& probe);
+  [[nodiscard]] Saving saving_of_cost(Candidate const& candidate, Saving const& of_step) const;
   std::optional<Action> start_candidate();
   Action verify(size_t chosen);
   std::optional<Action> confirm();
@@ -146,6 +159,7 @@ class Study {
   std::optional<Action> next_of_round(std::vector<size_t> const& pool, size_t rounds);
   void drop_worse_half(std::vector<size_t> const& pool);
   std::optional<Action> check_answer();
+  [[nodiscard]] FurtherPairs further_pairs_of(Trial const& check, StudyAnswer const& answer) const;
   std::optional<size_t> choose() const;
   [[nodiscard]] Trial const* last_of(TrialKind kind) const;
   [[nodiscard]] bool is_taken_back(Settings const& settings) const;

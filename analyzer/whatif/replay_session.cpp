@@ -111,7 +111,7 @@ std::optional<ReplaySession::ChangedWeights> ReplaySession::change(
     return std::nullopt;
   }
 
-  ChangedWeights changed{graph_.recorded, {}, 0};
+  ChangedWeights changed{graph_.recorded, {}, 0, 0};
   for (WhatIfChange const* const change : in_order(changes)) {
     std::string reason = unpredictable(*change);
     if (reason.empty()) reason = add_change(*change, changed, answer);
@@ -139,6 +139,7 @@ std::string ReplaySession::add_change(WhatIfChange const& change, ChangedWeights
 
   answer.changed += applied.changed;
   changed.added_ns += applied.added_ns;
+  changed.error = std::hypot(changed.error, applied.error);
   for (ReplayWeights& bound : changed.bounds) apply_change(change, context, bound);
   if (!applied.bounds.empty()) changed.bounds = std::move(applied.bounds);
   for (std::string& caution : applied.cautions) answer.cautions.push_back(std::move(caution));
@@ -204,8 +205,8 @@ void ReplaySession::fill(ChangedWeights const& changed, ReplayTimes const& times
   answer.gain = answer.step_ns > 0 ? baseline_.step_ns / answer.step_ns - 1 : 0;
 
   // What the replay misses and what steps vary by have nothing to do with each other.
-  double const share =
-      std::hypot(baseline_.error, std::max(spread_of(graph_, lengths), baseline_.spread));
+  double const share = std::hypot(
+      baseline_.error, std::max(spread_of(graph_, lengths), baseline_.spread), changed.error);
   answer.low_ns = answer.step_ns * (1 - share);
   answer.high_ns = answer.step_ns * (1 + share);
 

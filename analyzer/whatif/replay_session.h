@@ -52,6 +52,7 @@ class ReplaySession {
     ReplayWeights weights;
     std::vector<ReplayWeights> bounds;
     double added_ns = 0;  ///< to a step, by work that is not in the graph
+    double error = 0;     ///< of the changes, as a share of the step
   };
 
   /// Counts in the answer what is changed; none, with the reason in the answer: it is refused.

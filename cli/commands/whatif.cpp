@@ -130,7 +130,8 @@ Action add_whatif(CLI::App& app) {
       ->needs(change);
 
   app.add_option("--probe", command->probe,
-                 "a second run with another number of micro-batches or ranks for the same batch: "
+                 "a second run with another number of micro-batches or ranks for the same batch, "
+                 "or with another batch: "
                  "it tells what kernels take with other work")
       ->needs(change);
 

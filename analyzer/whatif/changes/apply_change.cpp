@@ -21,6 +21,8 @@ AppliedChange apply_change(WhatIfChange const& change, ReplayContext const& cont
       return change_ranks(change, context, weights);
     case ChangeKind::kMicroBatches:
       return change_micro_batches(change, context, weights);
+    case ChangeKind::kBatch:
+      return change_batch(change, context, weights);
     case ChangeKind::kStages:
       return balance_stages(change, context, weights);
     case ChangeKind::kOverlap:

@@ -35,6 +35,9 @@ struct AppliedChange {
   std::vector<ReplayWeights> bounds;
   /// What a step takes more besides what the weights tell: work that the graph does not hold.
   double added_ns = 0;
+  /// Share of the step by which the change may miss, besides what the replay misses and steps vary
+  /// by.
+  double error = 0;
 
   void select_nothing(std::string reason) {
     refusal = std::move(reason);

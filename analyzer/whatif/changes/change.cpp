@@ -313,6 +313,32 @@ Expected<WhatIfChange> parse_micro_batches(WrittenChange const& written) {
                       .keeps_batch = !batches->has_word};
 }
 
+/// None: anything but a number that a batch may have.
+std::optional<double> batch_size(std::string_view text) {
+  constexpr double kLargestBatch = 1e9;
+  auto const number = number_and_rest(text);
+  bool const is_size = number && number->rest.empty() && number->value >= 1 / kLargestBatch &&
+                       number->value <= kLargestBatch;
+  return is_size ? std::optional(number->value) : std::nullopt;
+}
+
+Expected<WhatIfChange> parse_batch(WrittenChange const& written) {
+  size_t const comma = std::min(written.selector.find(','), written.selector.size());
+  auto const of_run = batch_size(written.selector.substr(0, comma));
+  auto const of_probe = comma < written.selector.size()
+                            ? batch_size(written.selector.substr(comma + 1))
+                            : std::nullopt;
+  auto const asked = batch_size(written.value);
+
+  if (!of_run || !of_probe || !asked)
+    return fail(
+        "three sizes of a batch are needed, write for example batch:32,64=128: of the run, of the "
+        "probe, and the one that is asked about");
+  if (*of_run == *of_probe)
+    return fail("run and probe have the same batch, give a probe with another one");
+  return WhatIfChange{.kind = ChangeKind::kBatch, .batch = {*of_run, *of_probe, *asked}};
+}
+
 Expected<WhatIfChange> parse_stages(WrittenChange const& written) {
   if (written.value != "balanced") return fail("stages are only made equal, write stages=balanced");
   return WhatIfChange{.kind = ChangeKind::kStages};
@@ -345,7 +371,7 @@ struct ChangeForm {
   [[nodiscard]] bool takes_value() const { return form.find('=') != std::string_view::npos; }
 };
 
-constexpr std::array<ChangeForm, 17> kChangeForms = {{
+constexpr std::array<ChangeForm, 18> kChangeForms = {{
     {"kernel", "kernel:REGEX=HOW", "kernel:gemm=/1.5", parse_kernel},
     {"class", "class:compute|communication|copy=HOW", "class:compute=/2", parse_class},
     {"comm", "comm:bandwidth|latency=HOW", "comm:bandwidth=*2", parse_comm},
@@ -353,6 +379,7 @@ constexpr std::array<ChangeForm, 17> kChangeForms = {{
     {"bucket", "bucket=SIZE", "bucket=25MiB", parse_bucket},
     {"ranks", "ranks=N[:same-batch]", "ranks=16", parse_ranks},
     {"micro-batches", "micro-batches=N[:same-size]", "micro-batches=16", parse_micro_batches},
+    {"batch", "batch:RUN,PROBE=N", "batch:32,64=128", parse_batch},
     {"stages", "stages=balanced", "stages=balanced", parse_stages},
     {"overlap", "overlap", "overlap",
      [](WrittenChange const&) -> Expected<WhatIfChange> {

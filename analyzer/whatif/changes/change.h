@@ -23,6 +23,7 @@ enum class ChangeKind : uint8_t {
   kBucket,      ///< bucket=25MiB         all-reduces in a row merge up to this size
   kRanks,       ///< ranks=16[:same-batch]  so many ranks, each with the same work, or all together
   kMicroBatches,  ///< micro-batches=16[:same-size]  so many of a step's batch, or of the same size
+  kBatch,         ///< batch:RUN,PROBE=N  so many samples a step, by two runs of other numbers
   kStages,        ///< stages=balanced    stages of a pipeline compute for as long
   kOverlap,       ///< overlap              all-reduces begin as soon as their gradients are there
   kStraggler,     ///< straggler=RANK|median  kernels of a rank, or of all, as long as on the others
@@ -43,6 +44,11 @@ struct HowMuch {
   [[nodiscard]] int64_t of(int64_t ns) const;
 };
 
+/// Samples of a step, or what else kernels work on more of: of the run, of the probe, and wanted.
+struct BatchSizes {
+  double run = 0, probe = 0, asked = 0;
+};
+
 struct WhatIfChange {
   ChangeKind kind = ChangeKind::kKernel;
   /// A regular expression (std::regex compiles it), a class, an operation's to_string() or a name;
@@ -54,7 +60,8 @@ struct WhatIfChange {
   uint64_t bytes = 0;           ///< of kBucket
   uint32_t ranks = 0;           ///< of kRanks
   uint32_t micro_batches = 0;   ///< of kMicroBatches
-  bool keeps_batch = false;     ///< of both: a step does the work that it does now
+  BatchSizes batch;             ///< of kBatch: all above 0, and the first two differ
+  bool keeps_batch = false;  ///< of kRanks and kMicroBatches: a step does the work that it does now
   std::optional<CollectiveLaw> law;  ///< of kRanks, where measurements tell; never written
   std::string text;                  ///< as it was written
 };

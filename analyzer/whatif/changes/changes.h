@@ -20,6 +20,9 @@ AppliedChange change_ranks(WhatIfChange const& change, ReplayContext const& cont
 /// Pipelines hand on another number of micro-batches a step.
 AppliedChange change_micro_batches(WhatIfChange const& change, ReplayContext const& context,
                                    ReplayWeights& weights);
+/// Each call works on another number of samples.
+AppliedChange change_batch(WhatIfChange const& change, ReplayContext const& context,
+                           ReplayWeights& weights);
 /// All stages of a pipeline compute for as long.
 AppliedChange balance_stages(WhatIfChange const& change, ReplayContext const& context,
                              ReplayWeights& weights);

@@ -40,13 +40,7 @@ void change_size(uint32_t from, uint32_t to, ReplayContext const& context, Repla
   double const of_probe = static_cast<double>(from) / probe.probe_micro_batches;
   double const work = static_cast<double>(from) / to;
   change_work({&WorkRatios::Kernel::call, of_probe, work}, context, weights, applied);
-
-  double const of_message = probe.message ? time_at_work(*probe.message, of_probe, work) : work;
-  for (ReplayTransfer const& transfer : transfers_of(context)) {
-    if (!model::is_point_to_point(transfer.op)) continue;
-    weights.own[transfer.node] = HowMuch{of_message, {}}.of(weights.own[transfer.node]);
-    ++applied.changed;
-  }
+  change_messages(of_probe, work, context, weights, applied);
 }
 
 /// How far the played schedule misses the recorded one; none where passes are not told apart.

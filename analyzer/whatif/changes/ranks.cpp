@@ -42,19 +42,6 @@ void change_group(CollectiveLaw law, GroupTransfers const& group, uint32_t ranks
   }
 }
 
-/// Batches are copied to the device in parts of so much.
-void change_batch_copies(double share, ReplayContext const& context, ReplayWeights& weights) {
-  for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
-    ReplayNode const& node = context.graph.nodes[number];
-    if (node.kind != ReplayNodeKind::kOp || node.path_class != PathClass::kCopy) continue;
-    model::Trace const& trace = trace_of(context, node);
-    bool const is_memcpy = trace.kind(node.row) == model::EventKind::kMemcpy;
-    if (is_memcpy &&
-        trace.detail<model::CopyDetail>(node.row).direction == model::CopyDirection::kHostToDevice)
-      weights.own[number] = HowMuch{share, {}}.of(weights.own[number]);
-  }
-}
-
 /// The same batch over another number of ranks. Refuses what the runs do not tell.
 void change_share(uint32_t from, uint32_t to, ReplayContext const& context, ReplayWeights& weights,
                   AppliedChange& applied) {

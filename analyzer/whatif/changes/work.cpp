@@ -19,6 +19,9 @@ constexpr double kUnknownWorkCaution = 0.02, kUnknownWorkRefusal = 0.3;
 double sum_of(std::vector<double> const& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
+double mean_of(std::vector<double> const& values) {
+  return values.empty() ? 0 : sum_of(values) / static_cast<double>(values.size());
+}
 
 /// Sums over a step of a device.
 struct KernelTime {
@@ -121,6 +124,8 @@ WorkRatios compare_work(ProbeRun const& run, ProbeRun const& probe) {
   }
   ratios.all = ratio_of_times(all, all_of_probe).value_or(WorkRatios::Kernel{});
 
+  double const step_ns = mean_of(run.measurements.step_ns);
+  if (step_ns > 0) ratios.step = mean_of(probe.measurements.step_ns) / step_ns;
   auto const here = message_ns(run.measurements), there = message_ns(probe.measurements);
   if (here && there && *here > 0) ratios.message = *there / *here;
   ratios.devices = run.measurements.devices;
@@ -164,6 +169,29 @@ void change_work(WorkChange const& change, ReplayContext const& context, ReplayW
         fmt::format("{:.1f} % of the compute time is of kernels that the probe does not have: they "
                     "change as the others together do",
                     unknown * 100));
+}
+
+void change_messages(double probe_work, double work, ReplayContext const& context,
+                     ReplayWeights& weights, AppliedChange& applied) {
+  auto const& message = context.probe->message;
+  double const factor = message ? time_at_work(*message, probe_work, work) : work;
+  for (ReplayTransfer const& transfer : transfers_of(context)) {
+    if (!model::is_point_to_point(transfer.op)) continue;
+    weights.own[transfer.node] = HowMuch{factor, {}}.of(weights.own[transfer.node]);
+    ++applied.changed;
+  }
+}
+
+void change_batch_copies(double share, ReplayContext const& context, ReplayWeights& weights) {
+  for (uint32_t number = 1; number < context.graph.nodes.size(); ++number) {
+    ReplayNode const& node = context.graph.nodes[number];
+    if (node.kind != ReplayNodeKind::kOp || node.path_class != PathClass::kCopy) continue;
+    model::Trace const& trace = trace_of(context, node);
+    bool const is_memcpy = trace.kind(node.row) == model::EventKind::kMemcpy;
+    if (is_memcpy &&
+        trace.detail<model::CopyDetail>(node.row).direction == model::CopyDirection::kHostToDevice)
+      weights.own[number] = HowMuch{share, {}}.of(weights.own[number]);
+  }
 }
 
 }  // namespace stepscope::analyzer

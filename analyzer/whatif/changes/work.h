@@ -29,6 +29,7 @@ struct WorkRatios {
     double call = 1;  ///< of a call, on the mean
   };
   std::unordered_map<std::string, Kernel> kernels;  ///< by name: those that both runs have
+  double step = 0;                                  ///< mean of the steps; 0 = one of both has none
   Kernel all;                                       ///< of these together
   std::optional<double> message;  ///< transfers of messages; none where one run has none
   uint64_t devices = 0, probe_devices = 0;
@@ -50,5 +51,10 @@ struct WorkChange {
 /// Adds cautions, or a refusal where most of the time is theirs.
 void change_work(WorkChange const& change, ReplayContext const& context, ReplayWeights& weights,
                  AppliedChange& applied);
+/// What messages between two ranks take, by what those of the probe take; without it, all of it.
+void change_messages(double probe_work, double work, ReplayContext const& context,
+                     ReplayWeights& weights, AppliedChange& applied);
+/// Batches are copied to the device in parts of so much.
+void change_batch_copies(double share, ReplayContext const& context, ReplayWeights& weights);
 
 }  // namespace stepscope::analyzer

@@ -206,13 +206,28 @@ int tell(TuneCommand const& command) {
   return kGood;
 }
 
-/// Further pairs need an answer that they are compared with.
-bool has_answer(TuneFolder const& folder) {
+/// Further pairs need an answer that they are compared with. Returns why there is none, and what to
+/// do; empty: there is one.
+std::string why_nothing_to_confirm(TuneFolder const& folder) {
   auto const& trials = folder.trials();
-  return std::any_of(trials.begin(), trials.end(), [](tune::Trial const& trial) {
+  bool const has_answer = std::any_of(trials.begin(), trials.end(), [](tune::Trial const& trial) {
     return trial.kind == tune::TrialKind::kConfirmation &&
            trial.verdict != tune::TrialVerdict::kRunning && trial.measured;
   });
+  if (has_answer) return {};
+
+  tune::Study study(folder.plan().space, study_options(folder.plan()), trials);
+  next_to_run(study);
+  std::string const go_on =
+      fmt::format("stepscope tune {} --resume", base::shell_word(folder.path()));
+  tune::StudyAnswer const answer = study.answer();
+  if (answer.outcome == tune::StudyOutcome::kOpen)
+    return fmt::format("has no answer yet, go on with the search: {}", go_on);
+  if (answer.outcome == tune::StudyOutcome::kNothingBetter)
+    return fmt::format("found nothing better than the default, so there is nothing to confirm{}",
+                       answer.untried == 0 ? "" : "; give it more time: " + go_on + " --time TIME");
+  return fmt::format("ended without an answer, so there is nothing to confirm: {}",
+                     base::printable(answer.reason));
 }
 
 SearchOptions search_options(TuneCommand const& command) {
@@ -237,11 +252,9 @@ int go_on(TuneCommand const& command, std::string const& path) {
   if (auto const set = set_seconds(command.time, "--time", seconds); !set)
     return report_error(set.error());
   folder->set_time(seconds);
-  if (command.further_pairs && !has_answer(*folder))
-    return report_error(
-        {fmt::format("tune --confirm: {} has no answer to check, it is not over or has found "
-                     "nothing better: stepscope tune {} --resume",
-                     base::printable(path), base::shell_word(path))});
+  if (std::string const why = command.further_pairs ? why_nothing_to_confirm(*folder) : "";
+      !why.empty())
+    return report_error({fmt::format("tune --confirm: {} {}", base::printable(path), why)});
   if (runs_programs) return search(*folder, search_options(command));
 
   tune::Study study(folder->plan().space, study_options(folder->plan()), folder->trials());

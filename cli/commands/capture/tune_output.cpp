@@ -51,9 +51,16 @@ char const* kind_text(TrialKind kind) {
 /// Whether further pairs agree with the answer.
 std::string further_text(StudyAnswer const& answer) {
   if (!answer.further) return {};
-  return fmt::format("{} further pairs: saves {}, {} the interval of the answer\n",
-                     answer.further->pairs, saving_text(answer.further->saving),
-                     answer.further->is_inside ? "inside" : "outside");
+  std::string text;
+  if (answer.further->pairs > 0)
+    text = fmt::format("{} further pairs: saves {}, {} the interval of the answer\n",
+                       answer.further->pairs, saving_text(answer.further->saving),
+                       answer.further->is_inside ? "inside" : "outside");
+
+  for (std::string const& sentence :
+       {reports::further_pairs_default(answer), reports::further_pairs_end(answer)})
+    if (!sentence.empty()) text += base::printable(sentence) + "\n";
+  return text;
 }
 
 std::string headline(StudyAnswer const& answer, Study const& study) {
@@ -98,8 +105,11 @@ std::string saving_text(tune::Saving const& saving) {
 
 std::string trial_text(tune::Space const& space, Trial const& trial) {
   if (trial.kind == TrialKind::kNoise || trial.kind == TrialKind::kRecording) {
-    std::string const what =
-        trial.kind == TrialKind::kNoise ? "noise of the default settings" : "recording";
+    bool const is_probe = trial.kind == TrialKind::kRecording && trial.settings != trial.base;
+    std::string what =
+        is_probe ? "second recording, " + tune::changed_text(space, trial.settings, trial.base)
+                 : "recording";
+    if (trial.kind == TrialKind::kNoise) what = "noise of the default settings";
     return fmt::format("{:4}  {}: {}{}{}", trial.number, what, to_string(trial.verdict),
                        trial.reason.empty() ? "" : ", ", base::printable(trial.reason));
   }
@@ -119,10 +129,12 @@ std::string progress_text(Study const& study, tune::Action const& action) {
   tune::Space const& space = study.space();
   std::string const left = time_text(study.left_s());
   Trial const& trial = study.trials()[action.trial];
-  if (action.kind == tune::ActionKind::kRecord)
-    return fmt::format("recording {}, {} left",
+  if (action.kind == tune::ActionKind::kRecord) {
+    bool const is_probe = trial.settings != trial.base;
+    return fmt::format("recording {}{}, {} left",
                        tune::changed_text(space, action.settings, tune::default_settings(space)),
-                       left);
+                       is_probe ? ", which tells what other values of it give" : "", left);
+  }
   if (trial.kind == TrialKind::kNoise)
     return fmt::format("pair {} of {} of the default settings with themselves, {} left",
                        action.pair + 1, tune::kNoisePairs, left);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "analyzer/whatif/changes/change.h"
 #include "analyzer/whatif/whatif.h"
@@ -90,18 +91,52 @@ tune::Prediction prediction_of(Questions const& questions, analyzer::WhatIfStats
   return prediction;
 }
 
+/// Errors: those of reading the probe.
+base::Expected<void> add_probe(std::string const& run, analyzer::WhatIfQuestion& question) {
+  if (run.empty()) return {};
+  analyzer::AnalyzeOptions wanted;
+  wanted.wants_gains = false;
+  auto const analyzed = run_loading::analyze_files({run}, wanted, Reading::kBySize);
+  if (!analyzed) return base::fail_with(analyzed);
+  question.probe = analyzer::probe_of(analyzed->run, analyzed->analysis);
+  return {};
+}
+
+base::Expected<analyzer::WhatIfStats> replayed(AnalyzedRun const& analyzed,
+                                               analyzer::WhatIfQuestion const& question) {
+  bool const is_in_memory = !analyzed.read;
+  if (is_in_memory) return analyzer::what_if(analyzed.run, analyzed.analysis, question);
+  return analyzer::what_if(run_loading::streamed_run_of(analyzed), analyzed.analysis, question);
+}
+
+/// Fills the predictions of candidates that need this probe, or none where it is empty. Returns why
+/// nothing is predicted; empty: something is.
+std::string predict_by_probe(AnalyzedRun const& analyzed, std::string const& probe,
+                             std::vector<tune::Candidate> const& candidates,
+                             std::vector<tune::Prediction>& predictions) {
+  Questions questions;
+  for (tune::Candidate const& candidate : candidates) {
+    if (candidate.probe_run != probe) continue;
+    questions.add(candidate.estimate);
+    questions.add(candidate.bound);
+  }
+
+  analyzer::WhatIfQuestion question = questions.question();
+  if (auto const added = add_probe(probe, question); !added) return added.error().message;
+  auto const stats = replayed(analyzed, question);
+  if (!stats) return stats.error().message;
+  for (size_t i = 0; i < candidates.size(); ++i)
+    if (candidates[i].probe_run == probe)
+      predictions[i] = prediction_of(questions, *stats, candidates[i]);
+  return stats->baseline.is_refused ? stats->baseline.reason : "";
+}
+
 }  // namespace
 
 std::vector<tune::Prediction> predict_candidates(std::string const& run,
                                                  std::vector<tune::Candidate> const& candidates,
                                                  std::string& reason) {
   std::vector<tune::Prediction> predictions(candidates.size());
-  Questions questions;
-  for (tune::Candidate const& candidate : candidates) {
-    questions.add(candidate.estimate);
-    questions.add(candidate.bound);
-  }
-
   analyzer::AnalyzeOptions wanted;
   wanted.wants_gains = false;
   auto const analyzed = run_loading::analyze_files({run}, wanted, Reading::kBySize);
@@ -110,18 +145,11 @@ std::vector<tune::Prediction> predict_candidates(std::string const& run,
     return predictions;
   }
 
-  auto const stats = analyzed->read ? analyzer::what_if(run_loading::streamed_run_of(*analyzed),
-                                                        analyzed->analysis, questions.question())
-                                    : base::Expected<analyzer::WhatIfStats>(analyzer::what_if(
-                                          analyzed->run, analyzed->analysis, questions.question()));
-  if (!stats) {
-    reason = stats.error().message;
-    return predictions;
-  }
-
-  reason = stats->baseline.is_refused ? stats->baseline.reason : "";
-  for (size_t i = 0; i < candidates.size(); ++i)
-    predictions[i] = prediction_of(questions, *stats, candidates[i]);
+  std::set<std::string> probes;
+  for (tune::Candidate const& candidate : candidates)
+    if (candidate.is_predictable()) probes.insert(candidate.probe_run);
+  for (std::string const& probe : probes)
+    reason = predict_by_probe(*analyzed, probe, candidates, predictions);
   return predictions;
 }
 

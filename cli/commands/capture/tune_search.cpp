@@ -28,8 +28,11 @@ void explain_unpredicted(std::string const& reason) {
 }
 
 int exit_code_of(tune::StudyAnswer const& answer) {
-  // Further pairs were asked for: they contradict the answer, whatever it is.
-  if (answer.further && !answer.further->is_inside) return kFinding;
+  // Further pairs were asked for: they contradict the answer, whatever it is, or do not run.
+  if (answer.further && answer.further->verdict == tune::TrialVerdict::kFailed) return kWrongUse;
+  if (answer.further &&
+      (!answer.further->is_inside || answer.further->verdict == tune::TrialVerdict::kRequirement))
+    return kFinding;
   switch (answer.outcome) {
     case tune::StudyOutcome::kBetter:
     case tune::StudyOutcome::kOpen:

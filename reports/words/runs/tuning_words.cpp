@@ -118,13 +118,29 @@ std::string tuning_counts(Study const& study) {
 }
 
 std::string further_pairs_text(StudyAnswer const& answer) {
-  if (!answer.further) return {};
+  if (!answer.further || answer.further->pairs == 0) return {};
   std::string const mean = saving_with_interval(answer.further->saving);
   if (answer.further->is_inside)
     return tr("{} further pairs save {}: their mean is inside the interval of the answer.",
               answer.further->pairs, mean);
   return tr("{} further pairs save {}: their mean is outside the interval of the answer.",
             answer.further->pairs, mean);
+}
+
+std::string further_pairs_default(StudyAnswer const& answer) {
+  if (!answer.further || answer.further->pairs == 0 || answer.further->is_inside) return {};
+  auto const cost = [](double ns) {
+    return base::format_duration(std::llround(std::min(ns, 1e18)));
+  };
+  return tr("The default settings took {} in the pairs of the answer and {} in the further ones.",
+            cost(answer.further->default_before_ns), cost(answer.further->default_ns));
+}
+
+std::string further_pairs_end(StudyAnswer const& answer) {
+  bool const is_ended = answer.further && (answer.further->verdict == TrialVerdict::kFailed ||
+                                           answer.further->verdict == TrialVerdict::kRequirement);
+  if (!is_ended) return {};
+  return tr("The further pairs ended early: {}.", shown(answer.further->reason, kMostReasonBytes));
 }
 
 std::string next_step_text(Study const& study, std::string_view folder) {
@@ -189,6 +205,11 @@ std::string_view trial_verdict_label(TrialVerdict verdict) {
 
 std::string trial_reason(Study const& study, Trial const& trial) {
   std::string const least = percent_of(study.options().rule.min_effect);
+  bool const is_probe = trial.kind == TrialKind::kRecording && trial.settings != trial.base;
+  if (is_probe && trial.verdict == TrialVerdict::kDone)
+    return std::string(
+        tr("A second recording: with the first one it predicts other values of this knob."));
+
   switch (trial.verdict) {
     case TrialVerdict::kDropped:
       if (!trial.predicted) break;

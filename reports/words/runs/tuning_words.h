@@ -21,6 +21,11 @@ std::string tuning_headline(tune::Study const& study);
 /// `folder`: of the search, for commands.
 std::string tuning_counts(tune::Study const& study);
 std::string further_pairs_text(tune::StudyAnswer const& answer);
+/// What the default settings cost in the answer's pairs and in the further ones, where the latter
+/// contradict the answer; else empty.
+std::string further_pairs_default(tune::StudyAnswer const& answer);
+/// What ended the further pairs before all were made, hostile text; empty: nothing did.
+std::string further_pairs_end(tune::StudyAnswer const& answer);
 std::string next_step_text(tune::Study const& study, std::string_view folder);
 
 std::string_view trial_kind_label(tune::TrialKind kind);

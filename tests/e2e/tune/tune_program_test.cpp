@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -41,6 +42,20 @@ class Tune : public Program {
       found[number] = trial;
     }
     return found;
+  }
+  /// Answers all that the search asks for. `runs`: of each command.
+  void tell_all(std::string const& folder, std::map<std::string, std::string> const& runs) const {
+    for (int asked = 0; asked < 100; ++asked) {
+      json const action = json::parse(stepscope("tune ask " + folder + " --json").output, nullptr,
+                                      /*allow_exceptions=*/false);
+      if (!action.is_object()) return;
+
+      std::string words = "tune tell " + folder + " " + action["trial"].dump();
+      for (char const* const side : {"base", "candidate"})
+        if (action.contains(side)) words += " " + runs.at(action[side]["command"]);
+      ASSERT_EQ(stepscope(words).code, 0) << words;
+    }
+    ADD_FAILURE() << "the search does not end";
   }
 };
 
@@ -166,9 +181,71 @@ TEST_F(Tune, ADamagedFolderIsNotReported) {
 TEST_F(Tune, FurtherPairsNeedAnAnswer) {
   write("space.toml", kOneKnob);
   ASSERT_EQ(stepscope("tune --space space.toml -o tuned --prepare -- train {n}").code, 0);
-  expect_output("tuned --confirm 20", 2, "has no answer to check");
+  expect_output("tuned --confirm 20", 2, "has no answer yet");
   expect_output("tuned --confirm 1", 2, "--confirm");
+  expect_output("tuned --confirm many", 2, "--confirm");
   expect_output("nowhere --confirm 20", 2, "holds no search");
+
+  ASSERT_EQ(stepscope("synth --ranks 1 --steps 16 -o run").code, 0);
+  expect_output("run --confirm 20", 2, "holds no search");
+  tell_all("tuned", {{"train 1", "run"}, {"train 2", "run"}});
+  expect_output("tuned --confirm 20", 2, "nothing better than the default");
+}
+
+TEST_F(Tune, FurtherPairsThatDoNotRunLeaveTheAnswer) {
+  write("space.toml", kOneKnob);
+  ASSERT_EQ(stepscope("tune --space space.toml -o tuned --prepare -- false {n}").code, 0);
+  ASSERT_EQ(stepscope("synth --ranks 1 --steps 16 -o fast").code, 0);
+  ASSERT_EQ(stepscope("synth --ranks 1 --steps 16 --fault input=8 -o slow").code, 0);
+  tell_all("tuned", {{"false 1", "slow"}, {"false 2", "fast"}});
+  std::vector<json> const before = trials("tuned");
+  expect_output("tuned", 0, "Better: n=2 saves");
+
+  // They begin anew each time: what has failed is a trial that is over.
+  expect_output("tuned --confirm 3", 2, "The further pairs ended early: it ended with exit code 1");
+  expect_output("tuned --confirm 3", 2, "Better: n=2 saves");
+  std::vector<json> const after = trials("tuned");
+  ASSERT_EQ(after.size(), before.size() + 2);
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
+  EXPECT_EQ(after.back()["kind"], "check");
+  EXPECT_EQ(after.back()["verdict"], "failed");
+  EXPECT_NE(read("tuned/tuning.html").find("The further pairs ended early"), std::string::npos);
+}
+
+TEST_F(Tune, PredictsOtherBatchesByASecondRecording) {
+  write("space.toml",
+        "[objective]\nmaximize = \"samples_per_second\"\nsamples = \"{batch}\"\n"
+        "[knob.batch]\nvalues = [50, 100, 200, 300]\ndefault = 100\nmeans = \"batch-size\"\n");
+  ASSERT_EQ(stepscope("tune --space space.toml -o tuned --prepare -- train {batch}").code, 0);
+  std::map<std::string, std::string> runs;
+  for (std::string const size : {"50", "100", "200", "300"}) {
+    ASSERT_EQ(stepscope("synth --pattern pipeline --fault none --steps 16 --ranks 2 "
+                        "--micro-batch-percent " +
+                        size + " -o run" + size)
+                  .code,
+              0);
+    runs["train " + size] = "run" + size;
+  }
+
+  tell_all("tuned", runs);
+
+  // Both recordings serve again from the accepted batch on.
+  size_t recordings = 0;
+  for (json const& trial : trials("tuned")) {
+    recordings += trial["kind"] == "recording" ? 1 : 0;
+    if (trial["kind"] == "candidate" && trial["settings"]["batch"] == "50") {
+      EXPECT_EQ(trial["verdict"], "dropped");
+    }
+    if (trial["verdict"] == "accepted" && trial["kind"] == "candidate") {
+      EXPECT_EQ(trial["change"], "batch:100,300=300");
+      EXPECT_NEAR(trial["predicted"].get<double>(), trial["measured"].get<double>(), 0.005);
+    }
+  }
+  EXPECT_EQ(recordings, 2U);
+  expect_output("tuned", 0, "second recording, batch=300: done");
+  expect_output("tuned", 0, "Better: batch=300 saves");
+  ASSERT_EQ(stepscope("report tuned -o page.html").code, 0);
+  EXPECT_NE(read("page.html").find("A second recording: with the first one"), std::string::npos);
 }
 
 /// The faults of the default are large, so that a busy machine does not hide them.

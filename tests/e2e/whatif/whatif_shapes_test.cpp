@@ -1,5 +1,5 @@
 // What whatif says of a synthetic pipeline in another shape, against the pipeline that is made in
-// that shape: numbers of micro-batches, layers of stages.
+// that shape: numbers and sizes of micro-batches, layers of stages.
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/main_job/program.h"
@@ -29,6 +29,10 @@ constexpr ShapePair kShapePairs[] = {
      "micro-batches=16", "--ranks 4 --micro-batches 4 --micro-batch-percent 200", 0.02},
     {"--ranks 4 --micro-batches 8", "--ranks 4 --micro-batches 4 --micro-batch-percent 200",
      "micro-batches=4", "--ranks 4 --micro-batches 16 --micro-batch-percent 50", 0.02},
+    {"--ranks 4 --micro-batches 8", "--ranks 4 --micro-batches 8 --micro-batch-percent 300",
+     "batch:100,200=300", "--ranks 4 --micro-batches 8 --micro-batch-percent 200"},
+    {"--ranks 4 --micro-batches 8", "--ranks 4 --micro-batches 8 --micro-batch-percent 50",
+     "batch:100,200=50", "--ranks 4 --micro-batches 8 --micro-batch-percent 200"},
     {"--ranks 4 --stage-layers 3,3,3,7", "--ranks 4 --stage-layers 4,4,4,4", "stages=balanced"},
     {"--ranks 2 --stage-layers 6,2", "--ranks 2 --stage-layers 4,4", "stages=balanced"},
 };

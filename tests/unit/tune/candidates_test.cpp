@@ -1,4 +1,6 @@
 // Which settings are looked at from where a search stands, and what the replay is asked of them.
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,6 +77,21 @@ TEST(Meanings, AskForChangesThatTheReplayKnows) {
         EXPECT_TRUE(analyzer::parse_change(text)) << meaning.name << " " << text;
       }
     }
+}
+
+TEST(Meanings, OfSizesAskForChangesThatTheReplayKnows) {
+  Meaning const& batch = *find_meaning("batch-size");
+  for (auto const& [from, probe, to] :
+       {std::array{"32", "64", "128"}, {"0.5", "1e6", "7"}, {"1e9", "1", "32"}})
+    EXPECT_TRUE(analyzer::parse_change(batch.with_probe(from, probe, to))) << from;
+
+  for (auto const& [from, probe, to] : {std::array{"32", "32", "64"},
+                                        {"0", "32", "64"},
+                                        {"-1", "32", "64"},
+                                        {"small", "32", "64"},
+                                        {"32", "", "64"},
+                                        {"32", "64", "1e10"}})
+    EXPECT_EQ(batch.with_probe(from, probe, to), "") << from;
 }
 
 }  // namespace

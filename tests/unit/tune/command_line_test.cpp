@@ -64,9 +64,9 @@ TEST(CommandLine, StepsAreThoseOfTheSpaceOrOfAShortRun) {
   ASSERT_FALSE(good);
   EXPECT_THAT(good.error().message, HasSubstr("does not have {steps}"));
 
-  space.steps = 60;
+  space.steps = 2 * kFewestShortSteps;
   EXPECT_EQ(short_steps(space), kFewestShortSteps);
-  space.steps = 39;
+  space.steps = 2 * kFewestShortSteps - 1;
   EXPECT_EQ(short_steps(space), std::nullopt);
   space.knobs[0].name = "steps";
   EXPECT_FALSE(check_space(space));

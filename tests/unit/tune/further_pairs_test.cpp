@@ -37,6 +37,9 @@ TEST(FurtherPairs, FollowTheAnswerAndAreATrial) {
   EXPECT_EQ(answer.saving->saving, before.saving->saving);
   EXPECT_EQ(answer.further->pairs, 20U);
   EXPECT_NEAR(answer.further->saving.saving, 0.1, 0.01);
+  // The default takes 1 ms on this machine, whenever it runs.
+  EXPECT_NEAR(answer.further->default_before_ns, 1e6, 0.02e6);
+  EXPECT_NEAR(answer.further->default_ns, 1e6, 0.02e6);
   EXPECT_EQ(checked.trials().size(), study.trials().size() + 1);
   EXPECT_EQ(checked.trials().back().verdict, TrialVerdict::kDone);
   EXPECT_EQ(checked.trials().back().kind, TrialKind::kCheck);
@@ -67,14 +70,44 @@ TEST(FurtherPairs, AreNotMadeWithoutAnAnswer) {
   for (Trial const& trial : study.trials()) EXPECT_NE(trial.kind, TrialKind::kCheck);
 }
 
+/// A search that asks for a further pair, with so many of them made.
+Study begun_further_pairs(Machine& machine, size_t pairs) {
+  Study study(space_of({{"0", "1"}}), with_further_pairs(20));
+  auto const has_begun = [&] {
+    Trial const& trial = study.trials()[study.next().trial];
+    return trial.kind == TrialKind::kCheck && trial.pairs.size() == pairs;
+  };
+  while (!has_begun() && machine.step(study)) continue;
+  return study;
+}
+
 TEST(FurtherPairs, AFailureEndsThem) {
   Machine machine(fast_second_value, 0.01, 5);
-  Study study(space_of({{"0", "1"}}), with_further_pairs(20));
-  while (study.trials().empty() || study.trials().back().kind != TrialKind::kCheck)
-    ASSERT_TRUE(machine.step(study));
+  Study study = begun_further_pairs(machine, 0);
   study.add_failure("it ended with exit code 1", 2);
-  EXPECT_EQ(machine.search(study).outcome, StudyOutcome::kBetter);
+  StudyAnswer const answer = machine.search(study);
+  EXPECT_EQ(answer.outcome, StudyOutcome::kBetter);
   EXPECT_EQ(study.trials().back().verdict, TrialVerdict::kFailed);
+
+  ASSERT_TRUE(answer.further);
+  EXPECT_EQ(answer.further->verdict, TrialVerdict::kFailed);
+  EXPECT_EQ(answer.further->reason, "it ended with exit code 1");
+  EXPECT_EQ(answer.further->pairs, 0U);
+  EXPECT_FALSE(answer.further->is_inside);
+}
+
+TEST(FurtherPairs, ABrokenRequirementEndsThemAndKeepsThosePairs) {
+  Machine machine(fast_second_value, 0.01, 5);
+  Study study = begun_further_pairs(machine, 3);
+  PairResult broken = machine.run_pair(study.next());
+  broken.broken_requirement = "requirement \"loss < 1\" does not hold";
+  study.add_pair(broken);
+
+  StudyAnswer const answer = machine.search(study);
+  ASSERT_TRUE(answer.further);
+  EXPECT_EQ(answer.further->verdict, TrialVerdict::kRequirement);
+  EXPECT_EQ(answer.further->reason, broken.broken_requirement);
+  EXPECT_EQ(answer.further->pairs, 4U);
 }
 
 TEST(FurtherPairs, AreReadAgain) {

@@ -275,6 +275,21 @@ TEST(Change, RanksKeepTheirWorkOrTheBatch) {
     EXPECT_THAT(change_error("ranks=" + value), HasSubstr("write for example ranks=16"));
 }
 
+TEST(Change, ABatchIsOfTheRunTheProbeAndTheQuestion) {
+  auto const change = parse_change("batch:32,64=128");
+  ASSERT_TRUE(change);
+  EXPECT_EQ(change->kind, ChangeKind::kBatch);
+  EXPECT_EQ(change->batch.run, 32);
+  EXPECT_EQ(change->batch.probe, 64);
+  EXPECT_EQ(change->batch.asked, 128);
+
+  for (std::string const text : {"32=128", "32,=128", ",64=128", "0,64=128", "32,-1=128",
+                                 "32,64=", "32,64=x", "32,64,96=128", "32,64=nan", "32,64=1e300"})
+    EXPECT_THAT(change_error("batch:" + text), HasSubstr("write for example batch:32,64=128"));
+  EXPECT_THAT(change_error("batch:32,32=64"), HasSubstr("give a probe with another one"));
+  EXPECT_THAT(change_error("batch=64"), HasSubstr("not of the form batch:RUN,PROBE=N"));
+}
+
 TEST(Change, StagesAreOnlyBalanced) {
   auto const change = parse_change("stages=balanced");
   ASSERT_TRUE(change);
@@ -289,11 +304,12 @@ TEST(Change, RefusesUnknownWordsWithTheKnownOnes) {
                     HasSubstr("kernel:REGEX=HOW, "), HasSubstr("class:compute|"),
                     HasSubstr("comm:bandwidth|latency=HOW, "), HasSubstr("collective:OP=HOW, "),
                     HasSubstr("bucket=SIZE, "), HasSubstr("ranks=N[:same-batch], "),
-                    HasSubstr("micro-batches=N[:same-size], "), HasSubstr("stages=balanced, "),
-                    HasSubstr("overlap, "), HasSubstr("straggler=median|RANK, "),
-                    HasSubstr("imbalance=mean, "), HasSubstr("host:NAME=HOW, "),
-                    HasSubstr("input=HOW, "), HasSubstr("sync=off, "), HasSubstr("copies=HOW, "),
-                    HasSubstr("alloc=HOW, "), HasSubstr("launch=HOW, where HOW is *2, /2, off")));
+                    HasSubstr("micro-batches=N[:same-size], "), HasSubstr("batch:RUN,PROBE=N, "),
+                    HasSubstr("stages=balanced, "), HasSubstr("overlap, "),
+                    HasSubstr("straggler=median|RANK, "), HasSubstr("imbalance=mean, "),
+                    HasSubstr("host:NAME=HOW, "), HasSubstr("input=HOW, "), HasSubstr("sync=off, "),
+                    HasSubstr("copies=HOW, "), HasSubstr("alloc=HOW, "),
+                    HasSubstr("launch=HOW, where HOW is *2, /2, off")));
 
   EXPECT_THAT(change_error("=/2"), HasSubstr("no change is called \"\""));
   EXPECT_THAT(change_error("Kernel:gemm=/2"), HasSubstr("no change is called Kernel"));
