@@ -251,8 +251,11 @@ std::vector<Check> check_nvml(Places const& places) {
              "(utilization, power, clocks) are not sampled"}};
 
   int (*init)() = nullptr;
-  int const error = library->find("nvmlInit_v2", init) ? init() : -1;
-  if (error != 0)
+  if (!library->find("nvmlInit_v2", init))
+    return {{"NVML", Verdict::kWarning, library->path() + ": has no nvmlInit_v2",
+             "install the driver again: without its NVML GPU counters are not sampled"}};
+
+  if (int const error = init(); error != 0)
     return {{"NVML", Verdict::kWarning,
              fmt::format("nvmlInit failed with {}, {}", error, library->path()),
              "see what nvidia-smi says: without it GPU counters are not sampled"}};

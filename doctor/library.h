@@ -16,12 +16,16 @@ class Library {
 
   /// Path of the file that the loader took.
   [[nodiscard]] std::string path() const;
+  /// The name that the file gives itself (DT_SONAME); empty when it gives none.
+  [[nodiscard]] std::string soname() const;
   /// `function` stays null when the library has none of that name; then false.
   template <class Function>
   bool find(char const* name, Function*& function) const {
     function = reinterpret_cast<Function*>(symbol(name));
     return function != nullptr;
   }
+
+  [[nodiscard]] bool has(char const* name) const { return symbol(name) != nullptr; }
 
  private:
   explicit Library(void* handle) : handle_(handle) {}

@@ -43,8 +43,9 @@ std::vector<Check> check_permission(Places const& places);
 std::vector<Check> check_mps(Places const& places);
 // training_libraries.cpp
 std::vector<Check> check_cuda_runtime(Places const& places);
-std::vector<Check> check_nccl(Places const& places);
+std::vector<Check> check_cublaslt(Places const& places);
 std::vector<Check> check_cudnn(Places const& places);
+std::vector<Check> check_nccl(Places const& places);
 // capture.cpp
 std::vector<Check> check_tracer(Places const& places);
 std::vector<Check> check_other_tools(Places const& places);

@@ -105,6 +105,19 @@ std::vector<std::string> list_folder(Places const& places, std::string const& pa
   return names;
 }
 
+std::vector<std::string> toolkit_library_folders(Places const& places) {
+  std::vector<std::string> toolkits;
+  for (char const* const name : {"CUDA_PATH", "CUDA_HOME"})
+    if (auto const toolkit = variable(places, name)) toolkits.push_back(*toolkit);
+  toolkits.emplace_back("/usr/local/cuda");
+
+  std::vector<std::string> result;
+  for (std::string const& toolkit : toolkits)
+    for (char const* const folder : {"/lib64", "/targets/x86_64-linux/lib"})
+      if (exists(places, toolkit + folder)) result.push_back(places.root + toolkit + folder);
+  return result;
+}
+
 std::vector<std::string> python_library_folders(Places const& places) {
   std::set<std::string> seen;
   std::vector<std::string> result;

@@ -33,6 +33,10 @@ bool exists(Places const& places, std::string const& path);
 /// Full paths, sorted; empty when there is no such folder.
 std::vector<std::string> list_folder(Places const& places, std::string const& path);
 
+/// Folders of libraries of the CUDA toolkits that CUDA_PATH and CUDA_HOME name, and of
+/// /usr/local/cuda.
+std::vector<std::string> toolkit_library_folders(Places const& places);
+
 /// Folders of NVIDIA's libraries inside Python's packages (nvidia/cu13/lib, nvidia/nccl/lib …), of
 /// the interpreter that `python3` starts, of the active environment and of the system.
 std::vector<std::string> python_library_folders(Places const& places);

@@ -38,7 +38,8 @@ LAYERS = {
     "tune": ["gate", "analyzer", "trace/base"],
     # Words are the reports' (reports/wording): the viewer shows the same ones.
     "viewer": ["analyzer", "run_loading", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
-    "doctor": ["trace/base", "tracer"],
+    # Names of NVIDIA's functions are the workloads' (backend/vendor_functions.h): doctor asks for the same ones.
+    "doctor": ["trace/base", "tracer", "workloads"],
     "selftest": ["doctor", "trace", "tracer", "workloads", "analyzer"],
     "cli": ["trace", "tracer", "doctor", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "gate", "tune"],
 }

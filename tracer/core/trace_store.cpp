@@ -61,6 +61,20 @@ model::TrackId TraceStore::thread_track(int64_t thread_id) {
   return place->second;
 }
 
+void TraceStore::share_thread_track(int64_t thread_id, uint64_t shared_by,
+                                    std::string const& name) {
+  auto const [shared, is_first] = shared_by_threads_.try_emplace(shared_by);
+  if (!is_first) {
+    threads_.try_emplace(thread_id, shared->second);
+    return;
+  }
+
+  shared->second = thread_track(thread_id);
+  model::Track track = tracks_[shared->second.value];
+  track.name = name;
+  set_track(shared->second, std::move(track));
+}
+
 model::TrackId TraceStore::stream_track(int32_t device, int64_t stream) {
   auto const [place, is_new] = streams_.try_emplace({device, stream});
 

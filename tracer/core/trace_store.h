@@ -57,6 +57,10 @@ class TraceStore {
   /// The track of a thread of this process, made with a plain name when it is not there: all that
   /// sources know of a thread is there.
   model::TrackId thread_track(int64_t thread_id);
+  /// The thread is one of many of which only one is there at a time: they have one track, by the
+  /// number that stands for them. The first brings the rows along that it has already; a later one
+  /// with rows keeps a track of its own.
+  void share_thread_track(int64_t thread_id, uint64_t shared_by, std::string const& name);
   /// The track of a device's stream, made with a plain name when it is not there.
   model::TrackId stream_track(int32_t device, int64_t stream);
   [[nodiscard]] model::Track const& track(model::TrackId id) const { return tracks_[id.value]; }
@@ -117,6 +121,7 @@ class TraceStore {
   std::map<int32_t, std::string> device_names_;  ///< that the program gave
   std::deque<Batch> batches_;
   std::unordered_map<int64_t, model::TrackId> threads_;
+  std::unordered_map<uint64_t, model::TrackId> shared_by_threads_;
   std::shared_ptr<ThreadNames> names_ =
       std::make_shared<ThreadNames>();  ///< jobs of the output hold it, too
   std::map<std::pair<int32_t, int64_t>, model::TrackId> streams_;

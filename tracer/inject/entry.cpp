@@ -253,8 +253,9 @@ void start_session(Process& self) {
   options->forked = self.forked;
   auto* const session = new Session(std::move(*options));
   NvtxSource& nvtx = add_sources(*session, self.registry);
-  add_cuda_source(*session);
+  // NCCL tells which threads are its own before CUDA's rows of them come.
   self.nccl = &add_nccl_source(*session, self.communicators);
+  add_cuda_source(*session);
 
   session->when_over([&self] {
     self.callbacks.uninstall();

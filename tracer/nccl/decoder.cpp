@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include <fmt/format.h>
+
+#include "tracer/nccl/handle.h"
 #include "tracer/nccl/launch_links.h"
 #include "tracer/nccl/message_bytes.h"
 
@@ -72,7 +76,7 @@ size_t Decoder::decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t 
       begin_call(recorder, thread_id, call, now);
     } else if (type == RecordType::kCallEnd) {
       end_call(record[2], now);
-    } else if (decode_program_call(type, thread_id, record, now)) {
+    } else if (decode_program_call(type, recorder, thread_id, record, now)) {
       continue;
     } else if (NetworkEvent const event = network_event(record, clock); !apply(event)) {
       early_.push_back(event);
@@ -82,7 +86,7 @@ size_t Decoder::decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t 
 }
 
 /// False when the record is not of these.
-bool Decoder::decode_program_call(RecordType type, int64_t thread_id,
+bool Decoder::decode_program_call(RecordType type, uint32_t recorder, int64_t thread_id,
                                   std::span<uint64_t const> record, int64_t now) {
   if (type == RecordType::kProgramCall) {
     Call call;
@@ -92,6 +96,9 @@ bool Decoder::decode_program_call(RecordType type, int64_t thread_id,
     Launch launch;
     std::memcpy(static_cast<void*>(&launch), &record[2], sizeof launch);
     program_calls_.begin_launch(thread_id, launch, now);
+    // A group belongs to the thread that calls: another one that launches was started for it.
+    if (launch.group != 0 && recorder_of(launch.group) != (recorder & kRecorderMask))
+      threads_of_nccl_.push_back({thread_id, static_cast<uint32_t>(launch.communicator)});
   } else if (type == RecordType::kLaunchEnd) {
     program_calls_.end_launch(record[2], now);
   } else {
@@ -199,7 +206,19 @@ void Decoder::write(OpenCall const& open, TraceStore& store) const {
   store.row_begun(track, rows);
 }
 
+void Decoder::share_tracks(TraceStore& store) {
+  for (ThreadOfNccl const& thread : std::exchange(threads_of_nccl_, {})) {
+    Communicator const communicator = communicators_.get(thread.communicator);
+    std::string const name = communicator.name.empty()
+                                 ? fmt::format("communicator {:x}", communicator.hash)
+                                 : communicator.name;
+    store.share_thread_track(thread.thread_id, thread.communicator,
+                             fmt::format("NCCL's own threads, {}", name));
+  }
+}
+
 void Decoder::end_round(int64_t now_ns, TraceStore& store) {
+  share_tracks(store);
   apply_early_events();
   if (now_ns - settled_ns_ < kSettlePeriodNs) return;
   settled_ns_ = now_ns;
@@ -249,6 +268,7 @@ void Decoder::settle(int64_t now_ns, TraceStore& store) {
 }
 
 void Decoder::finish(TraceStore& store) {
+  share_tracks(store);
   apply_early_events();
   settle(INT64_MAX / 2, store);
 }

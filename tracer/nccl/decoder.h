@@ -51,13 +51,21 @@ class Decoder {
     int rounds = 0;  ///< that it waited for its call, which is in another thread's ring
   };
 
+  /// NCCL started it for a group of calls on a communicator that does not block
+  /// (ncclGroupEndInternal() in src/group.cc). NCCL joins it before the communicator's next group.
+  struct ThreadOfNccl {
+    int64_t thread_id = 0;
+    uint32_t communicator = 0;
+  };
+
   void begin_call(uint32_t recorder, int64_t thread_id, Call const& call, int64_t now);
   void end_call(uint64_t handle, int64_t now);
   static NetworkEvent network_event(std::span<uint64_t const> record, ClockFit const& clock);
   bool apply(NetworkEvent const& event);
   void apply_early_events();
-  bool decode_program_call(RecordType type, int64_t thread_id, std::span<uint64_t const> record,
-                           int64_t now);
+  bool decode_program_call(RecordType type, uint32_t recorder, int64_t thread_id,
+                           std::span<uint64_t const> record, int64_t now);
+  void share_tracks(TraceStore& store);
   void settle(int64_t now_ns, TraceStore& store);
   void settle_groups(int64_t now_ns, ProgramCalls::Operations const& operations,
                      std::vector<OpenCall>& settled);
@@ -70,6 +78,7 @@ class Decoder {
   std::unordered_map<uint32_t, uint64_t> last_call_;  ///< handle, by recorder
   ProgramCalls program_calls_;
   std::vector<NetworkEvent> early_;
+  std::vector<ThreadOfNccl> threads_of_nccl_;  ///< that the store does not know yet
   int64_t settled_ns_ = 0;
   uint64_t malformed_ = 0;
 };

@@ -25,9 +25,11 @@ inline constexpr unsigned kValueShift = 4, kRecorderShift = 48;
 inline constexpr uint64_t kValueMask = (uint64_t{1} << (kRecorderShift - kValueShift)) - 1;
 static_assert(Slot::kPlaceBits + Slot::kUseBits == kRecorderShift - kValueShift);
 
+inline constexpr uint32_t kRecorderMask = 0xFFFF;
+
 constexpr uint64_t make_handle(HandleType type, uint32_t recorder, uint64_t value) {
-  return uint64_t{recorder & 0xFFFFU} << kRecorderShift | (value & kValueMask) << kValueShift |
-         static_cast<uint64_t>(type);
+  return uint64_t{recorder & kRecorderMask} << kRecorderShift |
+         (value & kValueMask) << kValueShift | static_cast<uint64_t>(type);
 }
 constexpr HandleType type_of(uint64_t handle) { return static_cast<HandleType>(handle & 0xF); }
 constexpr uint32_t recorder_of(uint64_t handle) {

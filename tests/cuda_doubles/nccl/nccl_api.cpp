@@ -190,39 +190,56 @@ cudaError_t launch(ncclComm& communicator, Call const& call, Work work) {
   return launch_by_driver(call.stream, std::move(operation));
 }
 
-/// The events of a call outside of ncclGroupStart(): group, call, launch, plan and its task.
-ncclResult_t run_here(ncclComm_t communicator, Call const& call, Work work) {
+/// What the plugin calls the events of a call outside of ncclGroupStart().
+struct Announced {
+  void* group = nullptr;
+  void* api_call = nullptr;
+};
+
+/// On the program's thread (collTaskAppend() in src/enqueue.cc).
+Announced announce(ncclComm_t communicator, Call const& call) {
+  ProfilerPlugin const& profiler = plugin();
+  void* const context = communicator->plugin_context;
+
+  Announced announced;
+  announced.group = profiler.start(context, abi::kGroupCall, nullptr, [](abi::EventV6&) {});
+  announced.api_call =
+      profiler.start(context, abi::kCollectiveCall, announced.group, [&](abi::EventV6& event) {
+        event.collective_call = {call.name, call.count, "ncclFloat32", call.root, call.stream, 0};
+      });
+  profiler.stop(announced.api_call);
+  return announced;
+}
+
+/// Launch, plan and its task (doLaunches() in src/group.cc).
+ncclResult_t enqueue(ncclComm_t communicator, Call const& call, Announced const& announced,
+                     Work work) {
   engine()->set_current_device(communicator->device);
   ProfilerPlugin const& profiler = plugin();
   void* const context = communicator->plugin_context;
   auto const nothing = [](abi::EventV6&) {};
 
-  void* const group = profiler.start(context, abi::kGroupCall, nullptr, nothing);
-  void* const api_call =
-      profiler.start(context, abi::kCollectiveCall, group, [&](abi::EventV6& event) {
-        event.collective_call = {call.name, call.count, "ncclFloat32", call.root, call.stream, 0};
-      });
-
-  void* const launching = profiler.start(context, abi::kKernelLaunch, group, nothing);
+  void* const launching = profiler.start(context, abi::kKernelLaunch, announced.group, nothing);
   cudaError_t const error = launch(*communicator, call, std::move(work));
   profiler.stop(launching);
 
   void* const plan = profiler.start(context, abi::kGroup, nullptr, nothing);
-  void* const task = profiler.start(context, abi::kCollective, api_call, [&](abi::EventV6& event) {
-    event.rank = static_cast<int>(communicator->rank);
-    event.collective.sequence = communicator->collectives;
-    event.collective.function = call.name;
-    event.collective.count = call.count;
-    event.collective.root = call.root;
-    event.collective.data_type = "ncclFloat32";
-    event.collective.channels = 2;
-    event.collective.algorithm = "RING";
-    event.collective.protocol = "LL";
-    event.collective.group = plan;
-  });
+  void* const task =
+      profiler.start(context, abi::kCollective, announced.api_call, [&](abi::EventV6& event) {
+        event.rank = static_cast<int>(communicator->rank);
+        event.collective.sequence = communicator->collectives;
+        event.collective.function = call.name;
+        event.collective.count = call.count;
+        event.collective.root = call.root;
+        event.collective.data_type = "ncclFloat32";
+        event.collective.channels = 2;
+        event.collective.algorithm = "RING";
+        event.collective.protocol = "LL";
+        event.collective.group = plan;
+      });
   ++communicator->collectives;
 
-  for (void* const event : {task, plan, api_call, group}) profiler.stop(event);
+  for (void* const event : {task, plan}) profiler.stop(event);
   return error == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 
@@ -230,13 +247,21 @@ ncclResult_t run_here(ncclComm_t communicator, Call const& call, Work work) {
 /// own (ncclGroupEndInternal() and groupLaunchNonBlocking() in src/group.cc).
 ncclResult_t run(ncclComm_t communicator, Call const& call, Work work) {
   if (communicator->is_aborted) return ncclInvalidUsage;
-  if (communicator->blocks) return run_here(communicator, call, std::move(work));
-
   if (communicator->connecting.joinable()) communicator->connecting.join();
-  communicator->state = ncclInProgress;
-  communicator->connecting = std::thread(
-      [=, work = std::move(work)] { communicator->state = run_here(communicator, call, work); });
-  return ncclInProgress;
+  Announced const announced = announce(communicator, call);
+  ncclResult_t result = ncclInProgress;
+
+  if (communicator->blocks) {
+    result = enqueue(communicator, call, announced, std::move(work));
+  } else {
+    communicator->state = ncclInProgress;
+    communicator->connecting = std::thread([=, work = std::move(work)] {
+      communicator->state = enqueue(communicator, call, announced, work);
+    });
+  }
+
+  plugin().stop(announced.group);
+  return result;
 }
 
 /// The mean of an element of all members, in the order of their ranks.

@@ -115,6 +115,24 @@ TEST_F(CudaProcessesOverDoubles, TrainWithAnNcclThatCannotSplit) {
   expect_weights_of_one_process(kTraining + std::string(kTwoSteps));
 }
 
+/// Such an NCCL has a communicator that does not block, and a thread of its own for each call.
+TEST_F(CudaProcessesOverDoubles, ThreadsThatNcclStartsForCallsShareATrack) {
+  std::string const training =
+      program_over_doubles() + " profile" + kTraining + " --device cuda -o ";
+  for (char const* const steps : {"2", "30"}) {
+    auto const done = shell("export DOUBLE_NCCL_VERSION=21701; rm -rf handed; mkdir handed; " +
+                            in_two(training + "own" + steps + " --steps " + steps, ""));
+    ASSERT_EQ(done.code, 0) << done.output;
+  }
+
+  Rows const rows = rows_of("own30");
+  expect_all_rows(rows, handed());
+  uint64_t const calls = rows.of(model::EventKind::kCollectiveCall);
+  EXPECT_GE(calls, 2 * 30U);
+  // A thread keeps its track where CUDA's rows come before NCCL's: hardly one, as each is short.
+  EXPECT_LE(threads_of("own30"), threads_of("own2") + calls / 10);
+}
+
 /// Gradients are reduce-scattered, weights gathered.
 TEST_F(CudaProcessesOverDoubles, ShardedUpdatesAreThoseOfOneProcess) {
   std::string const options =

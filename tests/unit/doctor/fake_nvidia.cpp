@@ -94,6 +94,9 @@ int ncclGetVersion(int* version) {
   return 0;
 }
 size_t cudnnGetVersion() { return static_cast<size_t>(number("FAKE_CUDNN", 91'200)); }
+size_t cudnnGetCudartVersion() { return static_cast<size_t>(number("FAKE_RUNTIME", 13'000)); }
+size_t cublasLtGetVersion() { return static_cast<size_t>(number("FAKE_CUBLASLT", 130'100)); }
+size_t cublasLtGetCudartVersion() { return static_cast<size_t>(number("FAKE_RUNTIME", 13'000)); }
 
 // CUPTI: what the search for it looks at.
 int cuptiGetVersion(uint32_t* version) {

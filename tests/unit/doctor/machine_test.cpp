@@ -27,7 +27,7 @@ TEST_F(MadeMachine, WithoutAGpuOneLineSaysSoAndTheOthersAreSilent) {
   EXPECT_THAT(check_driver(places_), ElementsAre(is(Verdict::kWarning, "no NVIDIA device")));
   for (auto const check :
        {check_gpus, check_peer_access, check_permission, check_mps, check_nvml, check_cuda_runtime,
-        check_nccl, check_cudnn, check_cupti, check_python_cupti})
+        check_cublaslt, check_cudnn, check_nccl, check_cupti, check_python_cupti})
     for (Check const& line : answer({"any", check}, places_, std::chrono::seconds(60)))
       EXPECT_EQ(line.verdict, Verdict::kGood) << line.name << " " << line.found;
 }
@@ -142,39 +142,6 @@ TEST_F(MadeMachine, MpsIsAWarning) {
   write("/run/mps/control", "");
   places_.environment["CUDA_MPS_PIPE_DIRECTORY"] = "/run/mps";
   EXPECT_THAT(check_mps(places_), ElementsAre(is(Verdict::kWarning, "/run/mps")));
-}
-
-TEST_F(MadeMachine, OldNcclKnowsNoPlugins) {
-  install("libnccl.so.2");
-  set("FAKE_NCCL", "22203");
-  EXPECT_THAT(check_nccl(places_), ElementsAre(is(Verdict::kWarning, "2.22.3")));
-  set("FAKE_NCCL", "22703");
-  EXPECT_THAT(check_nccl(places_), ElementsAre(is(Verdict::kGood, "2.27.3")));
-}
-
-TEST_F(MadeMachine, FaultsOfNcclAndCudnnAreNamedByVersion) {
-  install("libnccl.so.2");
-  set("FAKE_NCCL", "23003");
-  EXPECT_THAT(check_nccl(places_), ElementsAre(is(Verdict::kWarning, "nccl#2112")));
-  set("FAKE_NCCL", "22809");
-  EXPECT_THAT(check_nccl(places_), ElementsAre(is(Verdict::kWarning, "nccl#1992")));
-  set("FAKE_NCCL", "22907");
-  EXPECT_THAT(check_nccl(places_), ElementsAre(is(Verdict::kGood, "2.29.7")));
-
-  install("libcudnn.so.9");
-  set("FAKE_CUDNN", "91801");
-  EXPECT_THAT(check_cudnn(places_), ElementsAre(is(Verdict::kWarning, "keep their memory")));
-  set("FAKE_CUDNN", "91900");
-  EXPECT_THAT(check_cudnn(places_), ElementsAre(is(Verdict::kGood, "9.19.0")));
-}
-
-TEST_F(MadeMachine, LibrariesOfPythonAreListedBesideTheLoaders) {
-  install("libcudnn.so.9");
-  places_.environment["VIRTUAL_ENV"] = "/env";
-  install_at(places_.root + "/env/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn.so.9");
-  EXPECT_THAT(check_cudnn(places_),
-              ElementsAre(is(Verdict::kGood, "libraries/libcudnn.so.9"),
-                          is(Verdict::kGood, "nvidia/cudnn/lib/libcudnn.so.9")));
 }
 
 TEST_F(MadeMachine, ARuntimeNewerThanTheDriverIsAWarning) {

@@ -1,6 +1,7 @@
 // A machine made of files in a folder and of the fake libraries.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -33,14 +34,18 @@ class MadeMachine : public ::testing::Test {
     std::ofstream(whole) << text;
   }
   /// The fake, under the name that the checks look for.
-  void install(std::string const& name) const {
-    install_at((folder_ / "libraries" / name).string());
+  void install(std::string const& name, std::string const& fake = kWhole) const {
+    install_at((folder_ / "libraries" / name).string(), fake);
   }
-  static void install_at(std::string const& path) {
+  static void install_at(std::string const& path, std::string const& fake = kWhole) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     // A copy: the loader takes links to one file for one library.
-    std::filesystem::copy_file(
-        std::filesystem::absolute(support::build_path("tests/libfake_nvidia.so")), path);
+    std::filesystem::copy_file(std::filesystem::absolute(support::build_path("tests/" + fake)),
+                               path);
+  }
+  /// Half of the file is missing, as after a download that broke off.
+  static void cut(std::string const& path) {
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   }
   /// A machine with two GPUs whose driver works.
   void add_gpus() const {
@@ -60,13 +65,22 @@ class MadeMachine : public ::testing::Test {
     variables_.push_back(name);
   }
 
+  static constexpr char const* kWhole = "libfake_nvidia.so";
+  static constexpr char const* kOfOtherName = "libfake_nvidia_of_other_name.so";
+  static constexpr char const* kWithoutFunctions = "libfake_nvidia_without_functions.so";
   Places places_;
 
  private:
+  /// "AMissingOne/cudnn", with parameters, would be two folders.
+  static std::string test_name() {
+    std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::replace(name.begin(), name.end(), '/', '_');
+    return name;
+  }
+
   std::vector<std::string> variables_;
-  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) /
-                                  (std::string("stepscope_machine_") +
-                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) / ("stepscope_machine_" + test_name());
 };
 
 }  // namespace stepscope::doctor
