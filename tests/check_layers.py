@@ -34,13 +34,14 @@ LAYERS = {
     "run_loading": ["analyzer", "trace/import", "trace/file", "trace/model", "trace/base"],
     "reports": ["analyzer", "tune", "trace/model", "trace/base"],
     "query": ["trace", "analyzer", "reports"],
+    "agent": ["query", "run_loading", "reports", "analyzer", "trace/import", "trace/model", "trace/base"],
     "gate": ["analyzer", "trace/model", "trace/base"],
     "tune": ["gate", "analyzer", "trace/base"],
     # Words are the reports' (reports/wording): the viewer shows the same ones.
     "viewer": ["analyzer", "run_loading", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
     "doctor": ["trace/base", "tracer"],
     "selftest": ["doctor", "trace", "tracer", "workloads", "analyzer"],
-    "cli": ["trace", "tracer", "doctor", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "gate", "tune"],
+    "cli": ["trace", "tracer", "doctor", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "agent", "gate", "tune"],
 }
 # Folders outside the layers that may include everything.
 FREE = ["tests", "bench", "examples"]
