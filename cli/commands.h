@@ -24,6 +24,7 @@ std::span<Command const> commands();
   X(view, "open a run in the desktop viewer") \
   X(info, "list the contents of a run") \
   X(query, "query a run with SQL") \
+  X(mcp, "answer agents' questions about runs (Model Context Protocol)") \
   X(doctor, "check whether this machine is ready, or whether a trace is complete") \
   X(selftest, "record known work and check that its traces are right") \
   X(import, "convert traces of other tools into a run") \

@@ -49,7 +49,7 @@ if(BUILD_TESTING)
 endif()
 
 # Layers whose objects are the same with and without CUDA: .ci/run tests them once.
-set(layers_of_any_build "trace|analyzer|reports|gate|tune|query|viewer|run_loading")
+set(layers_of_any_build "trace|analyzer|reports|gate|tune|query|agent|viewer|run_loading")
 
 # stepscope_compile_as_test(program): what is tested is compiled as users run it; the tests themselves, as they are here, take a
 # third less time. With the address sanitizer the tested code is sanitized. The tests are compiled to the byte as without it, so

@@ -55,6 +55,8 @@ constexpr char const* kOnlySelect = "only SELECT is possible: Stepscope never wr
 
 QueryError error_of(sqlite3* database) {
   if (sqlite3_errcode(database) == SQLITE_AUTH) return {kOnlySelect, std::nullopt};
+  if (sqlite3_errcode(database) == SQLITE_INTERRUPT)
+    return {"it was stopped before its end, ask for less", std::nullopt};
   QueryError error{with_near_names(sqlite3_errmsg(database)), std::nullopt};
   if (int const offset = sqlite3_error_offset(database); offset >= 0)
     error.offset = static_cast<size_t>(offset);
@@ -146,6 +148,33 @@ tl::expected<uint64_t, QueryError> step_through(sqlite3* database, sqlite3_stmt*
   if (result != SQLITE_DONE) return tl::unexpected(error_of(database));
   return rows;
 }
+
+/// Holds the bounds of a statement, and takes them off the connection again.
+class Bounds {
+ public:
+  Bounds(sqlite3* database, QueryOptions const& options)
+      : database_(database),
+        longest_(sqlite3_limit(database, SQLITE_LIMIT_LENGTH, options.longest_value_bytes)) {
+    constexpr int kInstructions = 10'000;  // a fraction of a millisecond
+    if (options.is_given_up)
+      sqlite3_progress_handler(database, kInstructions, is_over,
+                               const_cast<QueryOptions*>(&options));
+  }
+  Bounds(Bounds const&) = delete;
+  Bounds& operator=(Bounds const&) = delete;
+  ~Bounds() {
+    sqlite3_progress_handler(database_, 0, nullptr, nullptr);
+    sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, longest_);
+  }
+
+ private:
+  static int is_over(void* options) {
+    return static_cast<QueryOptions const*>(options)->is_given_up() ? 1 : 0;
+  }
+
+  sqlite3* database_;
+  int longest_;
+};
 
 }  // namespace
 
@@ -250,6 +279,7 @@ Database::~Database() = default;
 tl::expected<uint64_t, QueryError> Database::run(std::string const& sql, RowSink& sink,
                                                  QueryOptions const& options) {
   sqlite3* const connection = state_->connection.get();
+  Bounds const bounds(connection, options);
   // The original text comes first, so that errors refer to it.
   auto statement = prepare(connection, sql);
   if (!statement) return tl::unexpected(statement.error());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,6 +41,10 @@ struct Part;
 
 struct QueryOptions {
   bool rewrite = true;  ///< false: SQLite sees every row itself (for tests and measurements)
+  /// Asked again and again while SQLite computes; true ends the statement with an error. May be
+  /// empty.
+  std::function<bool()> is_given_up;
+  int longest_value_bytes = 1'000'000'000;  ///< a longer text or blob is an error
 };
 
 /// Not thread-safe.

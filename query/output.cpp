@@ -236,6 +236,15 @@ class TableWriter final : public ResultWriter {
 
 }  // namespace
 
+std::string marked_place(std::string const& sql, size_t offset) {
+  offset = std::min(offset, sql.size());
+  size_t const before = offset == 0 ? std::string::npos : sql.rfind('\n', offset - 1);
+  size_t const begin = before == std::string::npos ? 0 : before + 1;
+  std::string const line = sql.substr(begin, sql.find('\n', begin) - begin);
+  std::string const indent(columns_of(line.substr(0, offset - begin)), ' ');
+  return fmt::format("  {}\n  {}^\n", base::printable(line), indent);
+}
+
 std::unique_ptr<ResultWriter> table_writer(std::FILE* file, size_t width) {
   return std::make_unique<TableWriter>(file, width);
 }

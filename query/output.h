@@ -22,6 +22,9 @@ class ResultWriter : public RowSink {
 /// `width`: columns of the terminal, into which texts are cut to fit; 0 = nothing is cut. Ends with
 /// the number of rows.
 std::unique_ptr<ResultWriter> table_writer(std::FILE* file, size_t width);
+/// The line of the SQL that an error is in, with a mark under the place; two lines that end with
+/// \n.
+std::string marked_place(std::string const& sql, size_t offset);
 /// RFC 4180 with a heading, but lines end with \n; texts as base::append_csv_text() writes them,
 /// NULL is an empty field.
 std::unique_ptr<ResultWriter> csv_writer(std::FILE* file);

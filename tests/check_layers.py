@@ -34,6 +34,7 @@ LAYERS = {
     "run_loading": ["analyzer", "trace/import", "trace/file", "trace/model", "trace/base"],
     "reports": ["analyzer", "tune", "trace/model", "trace/base"],
     "query": ["trace", "analyzer", "reports"],
+    "agent": ["query", "run_loading", "reports", "analyzer", "trace/import", "trace/model", "trace/base"],
     "gate": ["analyzer", "trace/model", "trace/base"],
     "tune": ["gate", "analyzer", "trace/base"],
     # Words are the reports' (reports/wording): the viewer shows the same ones.
@@ -41,7 +42,7 @@ LAYERS = {
     # Names of NVIDIA's functions are the workloads' (backend/vendor_functions.h): doctor asks for the same ones.
     "doctor": ["trace/base", "tracer", "workloads"],
     "selftest": ["doctor", "trace", "tracer", "workloads", "analyzer"],
-    "cli": ["trace", "tracer", "doctor", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "gate", "tune"],
+    "cli": ["trace", "tracer", "doctor", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "agent", "gate", "tune"],
 }
 # Folders outside the layers that may include everything.
 FREE = ["tests", "bench", "examples"]

@@ -105,6 +105,20 @@ void fill_gains(ReplayPart part, Analysis& analysis) {
 
 }  // namespace
 
+base::Expected<WhatIfQuestion> question_of(std::span<std::string const> changes, bool is_together) {
+  WhatIfQuestion question;
+  for (std::string const& text : changes) {
+    auto change = parse_change(text);
+    if (!change) return base::fail_with(change);
+    if (question.changes.empty() || !is_together) question.changes.emplace_back();
+    question.changes.back().push_back(std::move(*change));
+  }
+
+  for (std::vector<WhatIfChange> const& together : question.changes)
+    if (auto const good = check_together(together); !good) return base::fail_with(good);
+  return question;
+}
+
 base::Expected<WhatIfStats> what_if(StreamedRun const& run, Analysis const& analysis,
                                     WhatIfQuestion const& question) {
   auto const session =

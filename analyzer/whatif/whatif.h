@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analyzer/metrics/core/streamed_run.h"
@@ -20,6 +21,10 @@ struct WhatIfQuestion {
   /// A second run of the same program with other work a call, for changes that need one.
   std::optional<ProbeRun> probe;
 };
+
+/// Changes as people write them, each a question of its own, or one question of all of them.
+/// Errors: those of the first that is no change, and of check_together().
+base::Expected<WhatIfQuestion> question_of(std::span<std::string const> changes, bool is_together);
 
 /// `analysis`: of the run. Refusals are in the answers. Errors: those of reading.
 base::Expected<WhatIfStats> what_if(StreamedRun const& run, Analysis const& analysis,

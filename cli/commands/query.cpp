@@ -1,5 +1,4 @@
 // stepscope query RUN... "SQL": asks a run anything, in SQL over its events and its analysis.
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -15,7 +14,6 @@
 #include "query/output.h"
 #include "query/part.h"
 #include "query/schema.h"
-#include "trace/base/format.h"
 
 namespace stepscope::cli {
 namespace {
@@ -27,18 +25,6 @@ struct QueryOptions {
   std::string steps;
   std::optional<int32_t> rank;
 };
-
-/// The line of the SQL that an error is in, with a mark under the place.
-void show_place(std::string const& sql, size_t offset) {
-  offset = std::min(offset, sql.size());
-  size_t const before = offset == 0 ? std::string::npos : sql.rfind('\n', offset - 1);
-  size_t const begin = before == std::string::npos ? 0 : before + 1;
-  std::string const line = sql.substr(begin, sql.find('\n', begin) - begin);
-  std::string mark;
-  for (char const c : line.substr(0, offset - begin))
-    if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U) mark += ' ';
-  std::fprintf(stderr, "  %s\n  %s^\n", base::printable(line).c_str(), mark.c_str());
-}
 
 std::unique_ptr<query::ResultWriter> writer_of(std::string const& format) {
   if (format == "csv") return query::csv_writer(stdout);
@@ -88,7 +74,8 @@ int query_run(QueryOptions const& options) {
   auto const rows = database->run(sql, *writer);
   if (!rows) {
     int const code = report_error({"query: " + rows.error().message});
-    if (rows.error().offset) show_place(sql, *rows.error().offset);
+    if (rows.error().offset)
+      std::fputs(query::marked_place(sql, *rows.error().offset).c_str(), stderr);
     return code;
   }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "analyzer/whatif/changes/change.h"
 #include "cli/analyze_and_warn.h"
 #include "cli/commands.h"
 #include "reports/json/whatif_json.h"
@@ -26,20 +25,9 @@ struct WhatIfCommand {
 
 /// Errors: those of the first change that is not one.
 base::Expected<analyzer::WhatIfQuestion> question_of(WhatIfCommand const& command) {
-  analyzer::WhatIfQuestion question;
-  question.wants_fixes = !command.only_changes;
-
-  for (std::string const& text : command.changes) {
-    auto change = analyzer::parse_change(text);
-    if (!change) return base::fail("--change {}", change.error().message);
-    if (question.changes.empty() || !command.is_together) question.changes.emplace_back();
-    question.changes.back().push_back(std::move(*change));
-  }
-
-  for (std::vector<analyzer::WhatIfChange> const& together : question.changes)
-    if (auto const good = analyzer::check_together(together); !good)
-      return base::fail("--change {}", good.error().message);
-
+  auto question = analyzer::question_of(command.changes, command.is_together);
+  if (!question) return base::fail("--change {}", question.error().message);
+  question->wants_fixes = !command.only_changes;
   return question;
 }
 

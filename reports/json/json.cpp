@@ -301,6 +301,47 @@ Json evidence_json(model::Run const& run, analyzer::Finding::Evidence const& evi
           {"device", device_json(evidence.ref)}};
 }
 
+Json trace_integrity_json(analyzer::TraceIntegrity const& integrity) {
+  Json notes = Json::array();
+  for (std::string const& note : integrity.notes) notes.push_back(text(note));
+
+  return {{"dropped", integrity.dropped},
+          {"unmatched_launches", integrity.unmatched_launches},
+          {"unmatched_ops", integrity.unmatched_ops},
+          {"negative_latencies", integrity.negative_latencies},
+          {"overlapping_slices", integrity.overlapping_slices},
+          {"truncated", integrity.truncated},
+          {"missing_ranks", integrity.missing_ranks},
+          {"score", integrity.score},
+          {"lost_blocks", integrity.lost_blocks},
+          {"notes", notes}};
+}
+
+}  // namespace
+
+Json summary_json(model::Run const& run, analyzer::Analysis const& analysis) {
+  Summary const summary = summarize(analysis);
+  auto const rounded = [](double ns) { return static_cast<int64_t>(std::llround(ns)); };
+
+  Json idle = Json::object();
+  for (int i = 3; i < kPartCount; ++i)
+    idle[analyzer::to_string(static_cast<analyzer::IdleCause>(i - 3))] =
+        rounded(summary.parts_ns[static_cast<size_t>(i)]);
+
+  return {{"verdict", text(verdict(run, analysis, summary))},
+          {"of", summary.has_steps ? "usual steps" : "windows"},
+          {"steps", summary.steps},
+          {"warmup_steps", summary.warmup_steps},
+          {"unusual_steps", summary.unusual_steps},
+          {"mean_ns", rounded(summary.mean_ns)},
+          {"mean_of_all_steps_ns",
+           summary.has_steps ? Json(rounded(summary.mean_of_all_ns)) : Json(nullptr)},
+          {"compute_ns", rounded(summary.parts_ns[0])},
+          {"exposed_comm_ns", rounded(summary.parts_ns[1])},
+          {"exposed_copy_ns", rounded(summary.parts_ns[2])},
+          {"idle_ns", idle}};
+}
+
 Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
   Json findings = Json::array();
   for (analyzer::Finding const& finding : analysis.findings) {
@@ -331,48 +372,6 @@ Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
 
   return findings;
 }
-
-/// What every report says first, and the numbers that it is about.
-Json summary_json(model::Run const& run, analyzer::Analysis const& analysis) {
-  Summary const summary = summarize(analysis);
-  auto const rounded = [](double ns) { return static_cast<int64_t>(std::llround(ns)); };
-
-  Json idle = Json::object();
-  for (int i = 3; i < kPartCount; ++i)
-    idle[analyzer::to_string(static_cast<analyzer::IdleCause>(i - 3))] =
-        rounded(summary.parts_ns[static_cast<size_t>(i)]);
-
-  return {{"verdict", text(verdict(run, analysis, summary))},
-          {"of", summary.has_steps ? "usual steps" : "windows"},
-          {"steps", summary.steps},
-          {"warmup_steps", summary.warmup_steps},
-          {"unusual_steps", summary.unusual_steps},
-          {"mean_ns", rounded(summary.mean_ns)},
-          {"mean_of_all_steps_ns",
-           summary.has_steps ? Json(rounded(summary.mean_of_all_ns)) : Json(nullptr)},
-          {"compute_ns", rounded(summary.parts_ns[0])},
-          {"exposed_comm_ns", rounded(summary.parts_ns[1])},
-          {"exposed_copy_ns", rounded(summary.parts_ns[2])},
-          {"idle_ns", idle}};
-}
-
-Json trace_integrity_json(analyzer::TraceIntegrity const& integrity) {
-  Json notes = Json::array();
-  for (std::string const& note : integrity.notes) notes.push_back(text(note));
-
-  return {{"dropped", integrity.dropped},
-          {"unmatched_launches", integrity.unmatched_launches},
-          {"unmatched_ops", integrity.unmatched_ops},
-          {"negative_latencies", integrity.negative_latencies},
-          {"overlapping_slices", integrity.overlapping_slices},
-          {"truncated", integrity.truncated},
-          {"missing_ranks", integrity.missing_ranks},
-          {"score", integrity.score},
-          {"lost_blocks", integrity.lost_blocks},
-          {"notes", notes}};
-}
-
-}  // namespace
 
 std::string analysis_json(model::Run const& run, analyzer::Analysis const& analysis) {
   std::vector<StepPeriod> const periods = step_periods(analysis);

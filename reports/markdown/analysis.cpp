@@ -44,6 +44,8 @@ std::string split_markdown(Summary const& summary) {
                             base::format_duration(std::llround(summary.mean_ns)));
 }
 
+}  // namespace
+
 std::string finding_markdown(model::Run const& run, analyzer::Analysis const& analysis,
                              analyzer::Finding const& finding) {
   FindingWords const words = words_of(run, analysis, finding);
@@ -60,9 +62,7 @@ std::string finding_markdown(model::Run const& run, analyzer::Analysis const& an
                      markdown_escape(finding.rule));
 }
 
-}  // namespace
-
-std::string analysis_markdown(model::Run const& run, analyzer::Analysis const& analysis) {
+std::string summary_markdown(model::Run const& run, analyzer::Analysis const& analysis) {
   Summary const summary = summarize(analysis);
 
   std::string text =
@@ -75,7 +75,11 @@ std::string analysis_markdown(model::Run const& run, analyzer::Analysis const& a
         base::format_count(analysis.devices.size(), "device"),
         base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns));
 
-  text += split_markdown(summary) + "\n### Findings\n\n";
+  return text + split_markdown(summary);
+}
+
+std::string analysis_markdown(model::Run const& run, analyzer::Analysis const& analysis) {
+  std::string text = summary_markdown(run, analysis) + "\n### Findings\n\n";
   if (analysis.findings.empty()) text += "None: no rule found anything worth changing.\n";
   for (size_t i = 0; i < std::min(analysis.findings.size(), kMarkdownFindings); ++i)
     text += finding_markdown(run, analysis, analysis.findings[i]);

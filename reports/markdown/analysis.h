@@ -13,4 +13,9 @@ namespace stepscope::reports {
 std::string analysis_markdown(model::Run const& run, analyzer::Analysis const& analysis);
 inline constexpr size_t kMarkdownFindings = 10;
 
+/// Its parts: the heading, the verdict and where the time goes; and a list item for one finding.
+std::string summary_markdown(model::Run const& run, analyzer::Analysis const& analysis);
+std::string finding_markdown(model::Run const& run, analyzer::Analysis const& analysis,
+                             analyzer::Finding const& finding);
+
 }  // namespace stepscope::reports
