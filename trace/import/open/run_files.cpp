@@ -257,7 +257,7 @@ Expected<RunFiles> find_run_files(std::string const& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return RunFiles{{path}, {}};
 
-  // Beside the folders of a run's windows are only files of processes that came to none of them.
+  // Where a run has windows, the files in its own folder are of processes that came to none.
   auto files = files_directly_in(path);
   if (files && base::windows_in(path).empty()) return RunFiles{std::move(*files), {}};
 
