@@ -80,13 +80,13 @@ base::Expected<Arguments> Arguments::read(std::span<Argument const> known, Json 
       return base::fail("{}: is missing, it is {}", argument.name, argument.description);
   }
 
-  for (auto const& [name, value] : sent.items()) {
-    auto const argument = std::find_if(known.begin(), known.end(),
-                                       [&](Argument const& each) { return each.name == name; });
+  for (auto const& one : sent.items()) {
+    auto const argument = std::find_if(
+        known.begin(), known.end(), [&](Argument const& each) { return each.name == one.key(); });
     if (argument == known.end())
-      return base::fail("{}: is no argument of this tool, which takes {}", base::printable(name),
-                        names);
-    if (auto const good = check(*argument, value); !good) return base::fail_with(good);
+      return base::fail("{}: is no argument of this tool, which takes {}",
+                        base::printable(one.key()), names);
+    if (auto const good = check(*argument, one.value()); !good) return base::fail_with(good);
   }
 
   Arguments read;

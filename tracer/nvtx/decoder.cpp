@@ -328,9 +328,9 @@ void Decoder::close_thread(uint32_t number, int64_t end_ns) {
 
 void Decoder::end_window(int64_t end_ns, TraceStore& store) {
   for (auto& [number, thread] : threads_)
-    for (uint16_t domain = 0; domain < thread.open.size(); ++domain)
+    for (size_t domain = 0; domain < thread.open.size(); ++domain)
       for (OpenRange const& range : thread.open[domain])
-        thread.of_earlier_window[domain].push_back(range.is_memory_category);
+        thread.of_earlier_window[static_cast<uint16_t>(domain)].push_back(range.is_memory_category);
 
   finish(end_ns, store);
   open_at_end_ = never_popped_ = too_many_started_ = 0;
