@@ -210,7 +210,8 @@ TEST_F(ServerTest, ACancelledCallGetsNoAnswer) {
 
 TEST_F(ServerTest, EveryToolSaysThatItOnlyReadsAndHasSchemas) {
   begin("2025-11-25");
-  for (Json const& tool : answer_to("tools/list").at("result").at("tools")) {
+  Json const answer = answer_to("tools/list");
+  for (Json const& tool : answer.at("result").at("tools")) {
     EXPECT_EQ(tool.at("annotations").at("readOnlyHint"), true);
     EXPECT_EQ(tool.at("inputSchema").at("type"), "object");
     EXPECT_EQ(tool.at("outputSchema").at("type"), "object");
