@@ -14,7 +14,7 @@ struct Document {
 
 /// THE list of resources.
 std::span<Document const> documents();
-/// Null: there is none of this address.
+/// The document of this address; null when the server has none.
 Document const* find_document(std::string_view uri);
 
 // The bytes of docs/guide/SKILL.md and of docs/reference/DEFINITIONS.md, FINDINGS.md and QUERY.md.

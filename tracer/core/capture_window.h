@@ -40,7 +40,7 @@ struct WindowOptions {
 
   /// Several windows are asked for.
   [[nodiscard]] bool repeats() const { return !later_steps.empty() || every_steps > 0; }
-  /// The first range behind `now` that has a step behind `step`. Nothing when there is none.
+  /// The next range after `now` with a step after `step`; nothing when no range is left.
   [[nodiscard]] std::optional<StepRange> steps_behind(StepRange now, int64_t step) const {
     for (StepRange const& later : later_steps)
       if (later.first > now.last && later.last > step) return later;
@@ -113,7 +113,7 @@ class CaptureWindow {
   [[nodiscard]] bool has_never_opened() const { return filtered() && openings() == 0; }
   /// How often it was opened; not counted where it is open from the begin.
   [[nodiscard]] uint64_t openings() const { return openings_.load(std::memory_order_acquire); }
-  /// The steps of the next window; nothing when there is none.
+  /// The steps of the next window; nothing when no window is left.
   [[nodiscard]] std::optional<StepRange> next_steps() const {
     return options_.steps_behind(steps(), latest_step_.load(std::memory_order_relaxed));
   }

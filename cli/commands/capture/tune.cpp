@@ -206,8 +206,8 @@ int tell(TuneCommand const& command) {
   return kGood;
 }
 
-/// Further pairs need an answer that they are compared with. Returns why there is none, and what to
-/// do; empty: there is one.
+/// Why the search has no answer to compare further pairs with, and what to do; empty when it has
+/// one.
 std::string why_nothing_to_confirm(TuneFolder const& folder) {
   auto const& trials = folder.trials();
   bool const has_answer = std::any_of(trials.begin(), trials.end(), [](tune::Trial const& trial) {

@@ -254,7 +254,7 @@ TEST_F(MainJob, EachOfSeveralWindowsIsTheRunThatItWouldBeAlone) {
       EXPECT_EQ(window[same], whole[same]) << steps;
   }
 
-  // A process that came to no window may have left its file beside them.
+  // The folder may also hold the file of a process that came to no window.
   std::filesystem::copy(path("2-3"), path("several"));
   Outcome const opened = stepscope("analyze several");
   EXPECT_EQ(opened.code, 2);
