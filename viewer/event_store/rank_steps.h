@@ -18,7 +18,8 @@ struct RankSteps {
   int64_t mean_ns = 1;  ///< between the begins of all steps of the rank
 };
 
-/// The steps of the rank's first device, from the analysis.
+/// The steps of the rank's first device, without a device those of its first thread, from the
+/// analysis.
 RankSteps analyzed_steps(Scene const& scene, uint32_t rank, TimeWindow window);
 
 }  // namespace stepscope::viewer

@@ -431,12 +431,30 @@ std::vector<uint32_t> rebuild_nodes(Scene& scene) {
   return now;
 }
 
+namespace {
+
+/// Where the steps are in the last half of the run, the part that has them; else the whole run.
+TimeWindow first_window(Scene const& scene) {
+  TimeWindow const whole{0, static_cast<double>(scene.length)};
+  double first = whole.end;
+  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank)
+    if (RankSteps const its = scene.store->steps(scene, rank, whole); !its.steps.empty())
+      first = std::min(first, static_cast<double>(its.steps.front().begin));
+
+  if (first == whole.end || first < whole.end / 2) return whole;
+  // What led to the first step is seen at the edge.
+  constexpr double kRoom = 0.05;
+  return {first - kRoom * (whole.end - first), whole.end};
+}
+
+}  // namespace
+
 ViewState initial_view(Scene const& scene) {
   // Up to this many ranks are shown open; with more, the first one is, and the others are one line
   // each.
   static constexpr size_t kOpenRanks = 8;
   ViewState state;
-  state.window = {0, static_cast<double>(scene.length)};
+  state.window = first_window(scene);
   if (scene.run.ranks.size() > kOpenRanks) {
     for (uint32_t node = 0; node < scene.nodes.size(); node = scene.nodes[node].subtree_end)
       if (node != 0) state.closed.insert(node);
