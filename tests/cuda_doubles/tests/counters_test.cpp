@@ -32,17 +32,20 @@ struct CounterRun {
 
 class CudaCountersOverDoubles : public OverDoubles {
  protected:
-  /// Records a training into the folder "run"; its weights go to the file `checkpoint`.
+  /// Long enough that utilization, of sixths of a second, is one of work, on fast machines, too.
+  static constexpr int kBusySteps = 60;
+
+  /// Records a training into the folder "run"; its weights go to the file "recorded".
   [[nodiscard]] e2e::Outcome record(std::string const& device, std::string const& knobs,
-                                    std::string const& checkpoint = "recorded") const {
+                                    int steps = 2) const {
     return over_doubles("record --force -o run --sample-ms 10 -- " + program_over_doubles() +
-                            training(device, checkpoint),
+                            training(device, "recorded", steps),
                         knobs + " DOUBLE_CUDA_ACTIVITY='" + path("activity") + "'");
   }
   [[nodiscard]] static std::string training(std::string const& device,
-                                            std::string const& checkpoint) {
-    return " run mnist --batch 2 --steps 2 --no-evaluate --log-every 0 --device " + device +
-           " --checkpoint " + checkpoint;
+                                            std::string const& checkpoint, int steps = 2) {
+    return " run mnist --batch 2 --steps " + std::to_string(steps) +
+           " --no-evaluate --log-every 0 --device " + device + " --checkpoint " + checkpoint;
   }
   [[nodiscard]] CounterRun counters() const {
     CounterRun result;
@@ -78,7 +81,8 @@ class CudaCountersOverDoubles : public OverDoubles {
 
 /// NVML numbers by the PCI bus, CUDA by speed: the load must be that of CUDA's device 1.
 TEST_F(CudaCountersOverDoubles, AreThoseOfTheDeviceThatCudaNames) {
-  auto const outcome = record("cuda:1", "DOUBLE_CUDA_DEVICES=2 DOUBLE_NVML_ORDER=reversed");
+  auto const outcome =
+      record("cuda:1", "DOUBLE_CUDA_DEVICES=2 DOUBLE_NVML_ORDER=reversed", kBusySteps);
   SKIP_WITHOUT_NAMESPACE(outcome);
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   CounterRun const run = counters();
@@ -111,8 +115,10 @@ TEST_F(CudaCountersOverDoubles, OfAMigInstanceAreItsMemory) {
 TEST_F(CudaCountersOverDoubles, AreThoseOfTheDevicesThatAreVisible) {
   for (char const* const visible : {"2,1", "2,9,1", "GPU-03,GPU-02"}) {
     auto const outcome =
-        record("cuda", "DOUBLE_CUDA_DEVICES=4 DOUBLE_NVML_ORDER=reversed CUDA_VISIBLE_DEVICES=" +
-                           std::string(visible));
+        record("cuda",
+               "DOUBLE_CUDA_DEVICES=4 DOUBLE_NVML_ORDER=reversed CUDA_VISIBLE_DEVICES=" +
+                   std::string(visible),
+               kBusySteps);
     SKIP_WITHOUT_NAMESPACE(outcome);
     ASSERT_EQ(outcome.code, 0) << outcome.output;
 
@@ -135,7 +141,7 @@ TEST_F(CudaCountersOverDoubles, OfAVisibleMigInstanceAreItsMemory) {
 }
 
 TEST_F(CudaCountersOverDoubles, TellWhatLimitsTheClocks) {
-  auto const outcome = record("cuda", "DOUBLE_NVML_CLOCK_LIMITS=4");
+  auto const outcome = record("cuda", "DOUBLE_NVML_CLOCK_LIMITS=4", kBusySteps);
   SKIP_WITHOUT_NAMESPACE(outcome);
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_EQ(counters().largest(0, "clock limits (bits)"), 4);
