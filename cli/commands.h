@@ -15,6 +15,8 @@ std::span<Command const> commands();
   X(profile, "train a bundled workload, record it, analyze it and write the report") \
   X(run, "train a bundled workload") \
   X(record, "record any program") \
+  X(trigger, "record some steps of a program that runs under record --on-request") \
+  X(ps, "list the processes that are being recorded") \
   X(analyze, "show where the time of a run went, and why") \
   X(report, "write the HTML report of a run, of a scaling series or of a search") \
   X(compare, "show what changed between runs, whether it is significant, and why") \

@@ -91,8 +91,8 @@ Expected<void> check_turns(RecordOptions const& options, InterleavedProgram cons
     return fail("--in-turn {}: each program has a run of its own, name another folder",
                 second.output);
 
-  if (!options.steps.empty() || options.every_steps > 0 || !options.range.empty() ||
-      options.delay_ns || options.duration_ns || options.from_code)
+  if (!options.steps.empty() || options.every_steps > 0 || options.on_request ||
+      !options.range.empty() || options.delay_ns || options.duration_ns || options.from_code)
     return fail("--in-turn records all steps: leave out what says where recording begins and ends");
   if (rank_from_environment())
     return fail(

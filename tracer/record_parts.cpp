@@ -23,6 +23,7 @@
 #include "trace/file/summaries.h"
 #include "trace/file/trace_file.h"
 #include "tracer/core/options.h"
+#include "tracer/requests/messages.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -36,16 +37,15 @@ constexpr int kNotFound = 127, kNotExecutable = 126, kSignalBase = 128;
 constexpr char const* kNcclPluginVariable = "NCCL_PROFILER_PLUGIN";
 /// Each names one library, which CUDA and NVTX load: ours.
 constexpr std::array kInjectionVariables = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
-constexpr std::string_view kLibraryName = "libstepscope-tracer.so",
-                           kPreloadName = "libstepscope-exit.so";
+constexpr std::string_view kPreloadName = "libstepscope-exit.so";
 
 /// What the user set the variable to, for another tool; empty = nothing. The value of an outer
 /// `stepscope record` does not count.
 std::string_view of_another_tool(char const* variable) {
   char const* const text = std::getenv(variable);
   std::string_view const library = text != nullptr ? text : "";
-  return library.ends_with(kLibraryName) || library.ends_with(kPreloadName) ? std::string_view()
-                                                                            : library;
+  return library.ends_with(kTracerLibrary) || library.ends_with(kPreloadName) ? std::string_view()
+                                                                              : library;
 }
 
 /// The profiler plugin that the user chose for NCCL; empty = none. In an outer `stepscope record`
@@ -154,6 +154,9 @@ std::string why_no_events(Recorded const& recorded, RecordOptions const& options
     return fmt::format("reached none of the steps {}, choose others with --steps", options.steps);
   if (options.every_steps > 0)
     return fmt::format("did not reach step {}, choose a smaller --every", options.every_steps);
+  if (options.on_request)
+    return fmt::format("was asked for no steps, ask while it runs with stepscope trigger {}",
+                       base::printable(options.output));
   if (!options.range.empty())
     return fmt::format("opened no NVTX range {}, choose another with --range",
                        base::printable(options.range));
@@ -170,17 +173,19 @@ std::string why_no_events(Recorded const& recorded, RecordOptions const& options
 }  // namespace
 
 Expected<bool> prepare_folder(RecordOptions const& options) {
-  return rank_from_environment()
-             ? base::prepare_shared_run_folder(options.output, options.force, is_own_run_file)
-             : base::prepare_run_folder(options.output, options.force);
+  auto const rank = rank_from_environment();
+  auto const made =
+      rank ? base::prepare_shared_run_folder(options.output, options.force, is_own_run_file)
+           : base::prepare_run_folder(options.output, options.force);
+  if (made) forget_processes(options.output, rank);
+  return made;
 }
 
 Expected<std::string> find_library(RecordOptions const& options) {
   fs::path library = options.library;
   std::error_code error;
   if (library.empty())
-    library =
-        fs::read_symlink("/proc/self/exe", error).parent_path() / "../lib/libstepscope-tracer.so";
+    library = fs::read_symlink("/proc/self/exe", error).parent_path() / "../lib" / kTracerLibrary;
 
   fs::path const absolute = fs::weakly_canonical(library, error);
   if (!fs::exists(absolute, error))
@@ -207,6 +212,7 @@ void set_window(RecordOptions const& options, Variables& set) {
                      fmt::format("{}:{}", every, every + steps_at_once(options) - 1));
     set.emplace_back(kEveryVariable, fmt::format("{}", every));
   }
+  if (options.on_request) set.emplace_back(kOnRequestVariable, "1");
 
   if (!options.range.empty()) set.emplace_back(kRangeVariable, options.range);
   if (options.delay_ns) set.emplace_back(kDelayVariable, fmt::format("{}", *options.delay_ns));
@@ -248,13 +254,14 @@ void set_preload(std::string const& library, Variables& set) {
 /// The environment without what `set` replaces, and without what an outer `stepscope record` set
 /// for its own run: that must not leak into this one.
 std::vector<std::string> inherited_environment(Variables const& set) {
-  std::array<std::string, 18> const ours = {
+  std::array<std::string, 20> const ours = {
       "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,
       kReportLossVariable,     kStepsVariable,          kRangeVariable,
-      kDelayVariable,          kDurationVariable,       kFromCodeVariable,
-      kBufferVariable,         kCudaBufferVariable,     kCudaBufferSizeVariable,
-      kNcclVariable,           kSampleVariable,         kTurnSocketVariable,
-      kTurnStepsVariable,      kSamplerVariable,        kOtherNcclPluginVariable};
+      kEveryVariable,          kOnRequestVariable,      kDelayVariable,
+      kDurationVariable,       kFromCodeVariable,       kBufferVariable,
+      kCudaBufferVariable,     kCudaBufferSizeVariable, kNcclVariable,
+      kSampleVariable,         kTurnSocketVariable,     kTurnStepsVariable,
+      kSamplerVariable,        kOtherNcclPluginVariable};
 
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -332,13 +339,12 @@ Expected<void> check_options(RecordOptions const& options) {
 
   int const choices =
       static_cast<int>(!options.steps.empty()) + static_cast<int>(options.every_steps > 0) +
-      static_cast<int>(!options.range.empty()) + static_cast<int>(options.delay_ns.has_value()) +
-      static_cast<int>(options.from_code);
+      static_cast<int>(options.on_request) + static_cast<int>(!options.range.empty()) +
+      static_cast<int>(options.delay_ns.has_value()) + static_cast<int>(options.from_code);
   if (choices > 1)
     return fail(
-        "--steps, --every, --range, --delay and --from-code: each says where recording begins, "
-        "give one of "
-        "them");
+        "--steps, --every, --on-request, --range, --delay and --from-code: each says where "
+        "recording begins, give one of them");
 
   if (!options.nccl.empty()) {
     if (auto const detail = parse_nccl_detail(options.nccl); !detail)

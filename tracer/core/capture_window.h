@@ -1,7 +1,7 @@
-// Which part of the program is recorded: all of it, the steps A to B, a range, a stretch of time,
-// or what the program itself chooses. It opens once and closes once; with several ranges of steps
-// the writer thread arms it anew for the next one. Read by every recorder on its hot path, moved by
-// the threads of the program that it depends on, ended by the writer thread.
+// The part of the program that is recorded (window_options.h). It opens once and closes once; with
+// several ranges of steps the writer thread arms it anew for the next one. Read by every
+// recorder on its hot path, moved by the threads of the program that it depends on, ended by the
+// writer thread.
 #pragma once
 
 #include <algorithm>
@@ -15,46 +15,9 @@
 #include <vector>
 
 #include "tracer/core/clock.h"
+#include "tracer/core/window_options.h"
 
 namespace stepscope::tracer {
-
-/// Steps first to last, both inclusive.
-struct StepRange {
-  int64_t first = 0;
-  int64_t last = INT64_MAX;
-  bool operator==(StepRange const&) const = default;
-};
-
-/// At most one of steps, range, delay and from_code says when it opens; none of them = at once.
-struct WindowOptions {
-  std::optional<StepRange> steps;
-  std::string range;  ///< from the first NVTX range of this name ("NAME" or "NAME@DOMAIN") opens
-                      ///< until it ends
-  std::optional<int64_t> delay_ns;  ///< opens this long after recording was prepared
-  std::optional<int64_t>
-      duration_ns;         ///< closes this long after it opened, if nothing else closes it before
-  bool from_code = false;  ///< cudaProfilerStart and …Stop, api::start_capture and stop_capture
-  // What follows `steps`, at most one of the two; each is a window of its own.
-  std::vector<StepRange> later_steps;  ///< ascending and apart from each other
-  int64_t every_steps = 0;             ///< `steps` come again so many later, and so on; 0 = once
-
-  /// Several windows are asked for.
-  [[nodiscard]] bool repeats() const { return !later_steps.empty() || every_steps > 0; }
-  /// The next range after `now` with a step after `step`; nothing when no range is left.
-  [[nodiscard]] std::optional<StepRange> steps_behind(StepRange now, int64_t step) const {
-    for (StepRange const& later : later_steps)
-      if (later.first > now.last && later.last > step) return later;
-    if (every_steps == 0) return {};
-
-    int64_t const ahead = std::max(step - now.last, int64_t{0}) / every_steps + 1;
-    int64_t shift = 0;
-    StepRange next;
-    bool const is_too_far = __builtin_mul_overflow(ahead, every_steps, &shift) ||
-                            __builtin_add_overflow(now.last, shift, &next.last);
-    next.first = now.first + shift;
-    return is_too_far ? std::nullopt : std::optional(next);
-  }
-};
 
 enum class CaptureMode : uint8_t {
   kStopped,    ///< nothing is recorded any more
@@ -84,8 +47,8 @@ class CaptureWindow {
   [[nodiscard]] bool by_steps() const { return options_.steps.has_value(); }
   /// Only when by_steps(): those of the window that is open or opens next.
   [[nodiscard]] StepRange steps() const {
-    return {first_step_.load(std::memory_order_relaxed),
-            last_step_.load(std::memory_order_relaxed)};
+    int64_t const first = first_step_.load(std::memory_order_acquire);
+    return {first, last_step_.load(std::memory_order_relaxed)};
   }
   /// The number of the window that is open or opens next: it counts upwards. Read it before
   /// steps().
@@ -109,6 +72,21 @@ class CaptureWindow {
     for (auto const& call : when_entered_) call();
     return true;
   }
+  /// The latest step that any thread has begun, only when by_steps(); −1 = none.
+  [[nodiscard]] int64_t latest_step() const { return latest_step_.load(std::memory_order_relaxed); }
+  /// No window is open, or waits for its steps.
+  [[nodiscard]] bool waits_for_request() const {
+    return options_.on_request && mode() == CaptureMode::kBaseline && steps() == kNoSteps;
+  }
+  /// The writer thread, where waits_for_request(): the window has these steps. False where a thread
+  /// is at the step before the first already: it may look for the window before it is there.
+  bool request(StepRange steps) {
+    if (latest_step() + 1 >= steps.first) return false;
+    // A thread that reads between the two finds none.
+    last_step_.store(steps.last, std::memory_order_relaxed);
+    first_step_.store(steps.first, std::memory_order_release);
+    return true;
+  }
   /// What it was to open at has not happened.
   [[nodiscard]] bool has_never_opened() const { return filtered() && openings() == 0; }
   /// How often it was opened; not counted where it is open from the begin.
@@ -128,8 +106,8 @@ class CaptureWindow {
     auto const next = next_steps();
     if (!next) return false;
 
-    first_step_.store(next->first, std::memory_order_relaxed);
     last_step_.store(next->last, std::memory_order_relaxed);
+    first_step_.store(next->first, std::memory_order_release);
     end_ns_.store(INT64_MAX, std::memory_order_relaxed);
     closed_.store(false, std::memory_order_relaxed);
     opened_ns_.reset();

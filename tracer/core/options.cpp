@@ -73,6 +73,10 @@ WindowOptions window_from_environment() {
   if (auto const every = first_number_of<int64_t>(std::array<char const*, 1>{kEveryVariable});
       every && window.steps)
     window.every_steps = *every;
+  if (is_set(kOnRequestVariable) && !window.steps) {
+    window.on_request = true;
+    window.steps = kNoSteps;
+  }
 
   if (char const* const text = std::getenv(kRangeVariable); text != nullptr) window.range = text;
   window.delay_ns = time_from_environment(kDelayVariable);
@@ -126,10 +130,7 @@ base::Expected<NcclDetail> parse_nccl_detail(std::string const& text) {
   return base::fail("--nccl {}: write off, calls or network", text);
 }
 
-std::optional<int32_t> rank_from_environment() {
-  return first_number_of<int32_t>(
-      std::array<char const*, 4>{"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"});
-}
+std::optional<int32_t> rank_from_environment() { return first_number_of<int32_t>(kRankVariables); }
 
 std::optional<CaptureOptions> options_from_environment() {
   char const* const folder = std::getenv(kOutputVariable);

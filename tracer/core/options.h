@@ -3,6 +3,8 @@
 //   STEPSCOPE_OUTPUT          the run's folder; not set = nothing is recorded
 //   STEPSCOPE_STEPS           A:B, both inclusive: only these steps; A:B,C:D: in several windows
 //   STEPSCOPE_EVERY_STEPS     N: those of STEPSCOPE_STEPS again N steps later, 2 N and so on
+//   STEPSCOPE_ON_REQUEST      1: only the steps that `stepscope trigger` asks for, each time in a
+//                             window of its own
 //   STEPSCOPE_RANGE           NAME or NAME@DOMAIN: only while the first NVTX range of it is open
 //   STEPSCOPE_DELAY_NS        only from this long after the program's first event
 //   STEPSCOPE_FROM_CODE       1: only from cudaProfilerStart to cudaProfilerStop, or from and to
@@ -26,6 +28,7 @@
 //   RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,9 +41,15 @@
 
 namespace stepscope::tracer {
 
+/// The library that is loaded into traced programs.
+inline constexpr std::string_view kTracerLibrary = "libstepscope-tracer.so";
+/// Whichever is set first tells the process's rank in its job.
+inline constexpr std::array<char const*, 4> kRankVariables = {"RANK", "OMPI_COMM_WORLD_RANK",
+                                                              "SLURM_PROCID", "PMI_RANK"};
 inline constexpr char const* kOutputVariable = "STEPSCOPE_OUTPUT";
 inline constexpr char const* kStepsVariable = "STEPSCOPE_STEPS";
 inline constexpr char const* kEveryVariable = "STEPSCOPE_EVERY_STEPS";
+inline constexpr char const* kOnRequestVariable = "STEPSCOPE_ON_REQUEST";
 inline constexpr char const* kRangeVariable = "STEPSCOPE_RANGE";
 inline constexpr char const* kDelayVariable = "STEPSCOPE_DELAY_NS";
 inline constexpr char const* kFromCodeVariable = "STEPSCOPE_FROM_CODE";

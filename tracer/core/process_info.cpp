@@ -18,19 +18,10 @@
 #include <unistd.h>
 
 #include "trace/base/format.h"
+#include "trace/base/host_name.h"
 
 namespace stepscope::tracer {
 namespace {
-
-std::string command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  for (char& c : text) {
-    if (c == '\0') c = ' ';
-  }
-  return text;
-}
 
 /// Where the processor does not tell it itself.
 std::string cpu_model_of_system() {
@@ -44,6 +35,7 @@ std::string cpu_model_of_system() {
 
 std::string steps_text(WindowOptions const& window) {
   if (!window.steps) return "all";
+  if (window.on_request && window.steps == kNoSteps) return "on request";
   if (window.steps->last == INT64_MAX) return fmt::format("{}:", window.steps->first);
   return fmt::format("{}:{}", window.steps->first, window.steps->last);
 }
@@ -132,13 +124,22 @@ std::string thread_name(int64_t thread_id) {
   return name;
 }
 
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  for (char& c : text) {
+    if (c == '\0') c = ' ';
+  }
+  return text;
+}
+
 model::TraceInfo describe_process(CaptureOptions const& options, TickSource ticks,
                                   int64_t origin_epoch_ns) {
   model::TraceInfo info;
   info.tool = "stepscope " STEPSCOPE_VERSION;
 
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) == 0) info.host = host.data();
+  info.host = base::host_name();
   info.command = command_line();
   info.process_id = ::getpid();
   info.rank = options.rank.value_or(0);

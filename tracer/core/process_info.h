@@ -27,6 +27,10 @@ bool main_thread_has_exited();
 /// On the file thread only.
 int exit_status_of_main_thread();
 
+/// The program and its arguments with blanks between them. Opens a file: on a thread with
+/// descriptors of its own only.
+std::string command_line();
+
 /// Opens files: on the file thread only.
 model::TraceInfo describe_process(CaptureOptions const& options, TickSource ticks,
                                   int64_t origin_epoch_ns);

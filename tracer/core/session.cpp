@@ -27,6 +27,8 @@ constexpr int64_t kLookPeriodNs = 50'000'000;
 /// Device work launched in the recorded steps may end this long after the last of them; then
 /// recording stops anyway.
 constexpr int64_t kDeviceWorkTimeoutNs = 2'000'000'000;
+/// The last words of the thread that answers requests may take so long at most.
+constexpr std::chrono::seconds kRequestTimeout{1};
 /// File names tried before giving up. Few are numbered, the others have the time in them: a process
 /// that executes a thousand programs makes as many files under one process id.
 constexpr int kNameAttempts = 100, kNumberedNames = 8;
@@ -91,14 +93,32 @@ bool Session::start() {
   bool const is_later = options_.forked || options_.window.repeats();
   if (options_.window.repeats()) store_.expect_several_files();
 
-  bool const may_start = is_later || (begin_file() && file_is_open());
+  bool const may_start = (is_later || (begin_file() && file_is_open())) && listen();
   if (may_start && start_thread()) return true;
 
+  if (requests_) requests_->end(report_.failure, kRequestTimeout);
   output_.reset();
   report_.path.clear();
   window_.stop();
   message_ = loss_message(report_);
   finished_.ring();
+  return false;
+}
+
+/// Where windows are asked for. A forked child is not asked: it has no steps as a rule.
+bool Session::listen() {
+  if (!options_.window.on_request || options_.forked) return true;
+  ProcessState self;
+  self.process_id = ::getpid();
+  self.rank = options_.rank.value_or(-1);
+  self.world_size = options_.world_size;
+
+  auto started = RequestThread::start(options_.folder, std::move(self), window_);
+  if (started) {
+    requests_ = std::move(*started);
+    return true;
+  }
+  report_.failure = started.error().message;
   return false;
 }
 
@@ -197,6 +217,7 @@ void Session::run_until_stopped() {
   while (!stopping) {
     stopping = stop_requested_.wait_for(kDrainPeriod);
     drain_once();
+    answer_request();
     if (!begin_window_file()) break;
     if (window_is_over()) stopping = !goes_on() || stopping;
     if (program_has_ended()) stopping = true;
@@ -242,6 +263,23 @@ bool Session::begin_next_file() {
   return false;
 }
 
+void Session::answer_request() {
+  auto const asked = requests_ ? requests_->take() : std::nullopt;
+  if (!asked) return;
+
+  if (asked->kind == Request::Kind::kStop) {
+    is_last_window_.store(true, std::memory_order_relaxed);
+    window_.close();
+    return requests_->answer(ProcessState::Answer::kDone, {});
+  }
+
+  if (!window_.waits_for_request()) return requests_->answer(ProcessState::Answer::kBusy, {});
+  if (window_.request(asked->steps))
+    requests_->answer(ProcessState::Answer::kDone, asked->steps);
+  else
+    requests_->answer(ProcessState::Answer::kTooLate, {});
+}
+
 /// The window is over. Whether another one comes; the file of this one is complete then.
 bool Session::goes_on() {
   if (is_last_window_.load(std::memory_order_relaxed) || !window_.next_steps()) return false;
@@ -253,6 +291,7 @@ bool Session::goes_on() {
   }
 
   window_.end();
+  drain_once();  // what was recorded while the file was made, or the window was being closed
   end_window_of_sources();
   return report_.failure.empty() && window_.arm_again();
 }
@@ -355,7 +394,7 @@ bool Session::window_is_over() {
 
 /// The writer thread and the file's, and those of sources.
 int64_t Session::own_threads() const {
-  int64_t threads = 1 + file_threads_;
+  int64_t threads = 1 + file_threads_ + (requests_ ? requests_->threads() : 0);
   for (auto const& source : sources_) threads += source->threads();
   return threads;
 }
@@ -449,6 +488,8 @@ void Session::close_file() {
   report_.unwritten += result.lost_rows;
   if (report_.failure.empty()) report_.failure = result.failure;
 
+  if (requests_ && report_.failure.empty() && !window_.has_never_opened())
+    requests_->window_was_written(report_.path);
   store_.leave_file();
   store_.log = {};
   output_.reset();
@@ -470,6 +511,7 @@ void Session::finish() {
 
   if (window_.has_never_opened()) store_.info.facts.emplace_back(kNeverBeganFact, "yes");
   if (output_) close_file();
+  if (requests_) requests_->end(report_.failure, kRequestTimeout);
 
   // The session stays for as long as the process lives, its memory does not.
   store_ = TraceStore();

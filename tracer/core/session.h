@@ -24,6 +24,7 @@
 #include "tracer/core/threads/doorbell.h"
 #include "tracer/core/threads/own_thread.h"
 #include "tracer/core/trace_store.h"
+#include "tracer/requests/request_thread.h"
 
 namespace stepscope::tracer {
 
@@ -125,6 +126,8 @@ class Session {
   bool begin_window_file();
   bool begin_next_file();
   bool goes_on();
+  bool listen();
+  void answer_request();
   void end_window_of_sources();
   void bring_names();
   void close_file();
@@ -163,6 +166,7 @@ class Session {
   TraceStore store_;
   ClockFit clock_;
   std::unique_ptr<FileThread> output_;
+  std::shared_ptr<RequestThread> requests_;  ///< where windows are asked for
   int64_t last_refresh_ns_ = 0, last_look_ns_ = 0, done_since_ns_ = -1;
   uint64_t most_dropped_ = 0;
   uint64_t files_ = 0;  ///< of windows, where there are several

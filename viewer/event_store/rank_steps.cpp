@@ -5,7 +5,7 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Those of [first, last) that begin in the window; `begin_of` gives run time.
+/// The steps of [first, last) that begin in the window; `begin_of` gives run time.
 template <class It, class BeginOf>
 RankSteps steps_in(Scene const& scene, It first, It last, TimeWindow window,
                    BeginOf const& begin_of) {
@@ -51,6 +51,7 @@ RankSteps analyzed_steps(Scene const& scene, uint32_t rank, TimeWindow window) {
   auto const last = std::find_if(first, first_of(rank + 1), [&](analyzer::StepStats const& step) {
     return !(step.ref == first->ref);
   });
+
   if (first == last) return host_steps(scene, rank, window);
   return steps_in(scene, first, last, window,
                   [](analyzer::StepStats const& step) { return step.window.begin; });

@@ -141,8 +141,8 @@ void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve);
 /// What is allocated over time, one value for each point of the timeline.
 /// `origin`: run time of view time 0.
 Curve memory_curve(analyzer::MemoryStats const& memory, int64_t origin);
-/// A state that shows something useful for runs of any size. The whole run, or from its first step
-/// on where more than half of it goes before: a late window begins with its oldest allocation, and
+/// A state that shows something useful for runs of any size: the whole run, or from its first step
+/// on where more than half of it goes before. A late window begins with its oldest allocation, and
 /// its steps would be a sliver.
 ViewState initial_view(Scene const& scene);
 

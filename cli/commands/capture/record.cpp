@@ -75,6 +75,8 @@ void add_time_options(CLI::App& app, RecordCommand& options) {
   app.add_option("--for", options.record.for_steps, "steps of each window of --every")
       ->check(whole_number(1, INT64_MAX))
       ->default_str("5");
+  app.add_flag("--on-request", options.record.on_request,
+               "record nothing but the steps that stepscope trigger asks for while it runs");
   app.add_option("--range", options.record.range,
                  "record only while the first NVTX range NAME or NAME@DOMAIN is open");
 

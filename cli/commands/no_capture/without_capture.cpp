@@ -1,5 +1,5 @@
-// Stands in for run, record, profile, selftest and the examination of the machine where the NVTX
-// headers were not found at build time: says so instead of missing silently.
+// Stands in for the commands that record or train, where the NVTX headers were not found at build
+// time. They say so instead of missing silently.
 #include "cli/commands.h"
 #include "cli/commands/checks.h"
 #include "cli/commands/tune_report.h"
@@ -24,6 +24,8 @@ Action explain(CLI::App& app) {
 Action add_profile(CLI::App& app) { return explain(app); }
 Action add_run(CLI::App& app) { return explain(app); }
 Action add_record(CLI::App& app) { return explain(app); }
+Action add_trigger(CLI::App& app) { return explain(app); }
+Action add_ps(CLI::App& app) { return explain(app); }
 Action add_selftest(CLI::App& app) { return explain(app); }
 Action add_tune(CLI::App& app) { return explain(app); }
 int examine_machine(bool /*as_json*/) { return explain(); }

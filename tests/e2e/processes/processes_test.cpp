@@ -11,8 +11,7 @@
 
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
-#include "tests/e2e/main_job/program.h"
-#include "tests/support/mpirun.h"
+#include "tests/e2e/processes/under_mpirun.h"
 #include "trace/import/open/open_run.h"
 
 namespace stepscope::e2e {
@@ -33,20 +32,8 @@ constexpr char const* kHurtRankOne =
     "done\n"
     "wait $launcher";
 
-class SeveralProcesses : public Program {
+class SeveralProcesses : public ProgramUnderMpirun {
  protected:
-  void SetUp() override {
-    if (shell("command -v mpirun pgrep").code != 0)
-      GTEST_SKIP() << "needs Open MPI's mpirun (apt: openmpi-bin) and pgrep (procps)";
-    if (shell(mpirun(2) + "true").code != 0)
-      GTEST_SKIP() << "mpirun starts no processes here: " << shell(mpirun(2) + "true").output;
-  }
-  /// Also as root, and with more processes than cores; bounded in time, should they wait for each
-  /// other for ever. A busy machine keeps the bound.
-  [[nodiscard]] static std::string mpirun(int processes, std::string const& options = "") {
-    return support::mpirun_environment() + "timeout 240 mpirun --oversubscribe " + options +
-           " -n " + std::to_string(processes) + " ";
-  }
   [[nodiscard]] std::string bytes_of(std::string const& name) const {
     std::ifstream file(path(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -189,6 +189,29 @@ TEST(CaptureWindowTest, has_no_next_steps_beyond_the_largest_number) {
   EXPECT_FALSE(every.steps_behind({500, 504}, INT64_MAX));
 }
 
+TEST(CaptureWindowTest, is_asked_for_steps_again_and_again) {
+  CaptureWindow window{WindowOptions{.steps = kNoSteps, .on_request = true}};
+  window.thread_begins_annotating();
+  window.thread_begins_step(7);
+  EXPECT_TRUE(window.waits_for_request());
+  EXPECT_FALSE(window.request({7, 9})) << "it has begun";
+  EXPECT_FALSE(window.request({8, 9})) << "it may have begun";
+  EXPECT_TRUE(window.waits_for_request());
+
+  EXPECT_TRUE(window.request({9, 10}));
+  EXPECT_FALSE(window.waits_for_request());
+  pass(window);
+  EXPECT_EQ(window.openings(), 1U);
+  window.end();
+  ASSERT_TRUE(window.arm_again());
+
+  EXPECT_TRUE(window.waits_for_request());
+  EXPECT_EQ(window.number(), 1);
+  EXPECT_TRUE(window.request({20, 20}));
+  pass(window);
+  EXPECT_EQ(window.openings(), 2U);
+}
+
 TEST(CaptureWindowTest, counts_threads_for_the_window_that_they_know_of) {
   CaptureWindow window = twice();
   window.thread_begins_annotating();

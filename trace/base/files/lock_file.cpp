@@ -14,6 +14,7 @@
 
 #include "trace/base/files/temporary.h"
 #include "trace/base/format.h"
+#include "trace/base/host_name.h"
 
 namespace stepscope::base {
 namespace {
@@ -22,11 +23,6 @@ constexpr std::chrono::milliseconds kPause{5};
 constexpr size_t kMostHolderBytes = 200;
 /// Names of files have at most 255 bytes.
 constexpr size_t kMostNameBytes = 200;
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "this host";
-}
 
 bool is_named(int fd, std::string const& path) {
   struct stat open {};
@@ -50,7 +46,9 @@ std::string holder_of(int fd) {
 }
 
 void write_holder(int fd) {
-  std::string const holder = fmt::format("process {} on {}", ::getpid(), host_name());
+  std::string const host = host_name();
+  std::string const holder =
+      fmt::format("process {} on {}", ::getpid(), host.empty() ? "this host" : host);
   if (::ftruncate(fd, 0) != 0) return;
   [[maybe_unused]] ssize_t const ignored =
       ::pwrite(fd, holder.data(), holder.size(), 0);  // only for the message of others

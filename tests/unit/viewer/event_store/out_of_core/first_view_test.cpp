@@ -13,6 +13,7 @@ constexpr int64_t kMs = 1'000'000;
 model::Run steps_from(int64_t begin) {
   model::TraceBuilder builder;
   model::TrackId const thread = add_thread(builder);
+
   builder.events(thread).add(
       model::EventKind::kMemory, 0, 1000, builder.intern("allocate"), 0,
       model::MemoryDetail{
@@ -20,6 +21,7 @@ model::Run steps_from(int64_t begin) {
   for (int64_t step = 0; step < 10; ++step)
     builder.events(thread).add(model::EventKind::kStep, begin + step * 10 * kMs, 10 * kMs,
                                builder.intern("step"), 0, model::StepDetail{step});
+
   model::Run run;
   run.name = "made";
   run.ranks.push_back({std::move(builder).finish(), 0, "made.stepscope"});

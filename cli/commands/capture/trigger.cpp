@@ -1,0 +1,131 @@
+// stepscope trigger RUN: asks processes that are recorded with --on-request for a window of steps,
+// or to stop recording.
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "trace/base/format.h"
+#include "trace/base/parse_time.h"
+#include "trace/base/shell_word.h"
+#include "tracer/requests/asking.h"
+
+namespace stepscope::cli {
+namespace {
+
+using base::format_count;
+using base::printable;
+
+struct TriggerCommand {
+  std::string run, timeout = "10s";
+  tracer::AskedWindow asked;
+  bool stops = false, returns_at_once = false;
+};
+
+std::string processes(size_t count) {
+  return count == 1 ? "1 process" : format_count(count) + " processes";
+}
+
+/// "steps 1,240 to 1,244".
+std::string steps_text(tracer::StepRange steps) {
+  std::string const first = format_count(static_cast<uint64_t>(steps.first));
+  if (steps.first == steps.last) return "step " + first;
+  return fmt::format("steps {} to {}", first, format_count(static_cast<uint64_t>(steps.last)));
+}
+
+int stop(tracer::Asking& asking, std::chrono::nanoseconds timeout) {
+  auto const stopped = asking.ask_to_stop(timeout);
+  if (!stopped) return report_error(stopped.error());
+  std::printf("stepscope: recording has ended in %s, the programs go on\n",
+              processes(stopped->size()).c_str());
+  return kGood;
+}
+
+/// `run`: as the user names it, and not as its processes do.
+void print_window(std::string const& run, tracer::WrittenWindow const& window) {
+  std::set<std::string> folders;
+  for (tracer::ProcessState const& process : window.written)
+    folders.insert(std::filesystem::path(process.file).parent_path().filename().string());
+
+  for (std::string const& name : folders) {
+    std::string const folder = (std::filesystem::path(run) / name).string();
+    std::printf("stepscope: %s written by %s; see it with: stepscope analyze %s\n",
+                printable(folder).c_str(), processes(window.written.size()).c_str(),
+                base::shell_word(folder).c_str());
+  }
+}
+
+int ask_for_window(TriggerCommand const& options, tracer::Asking asking,
+                   std::chrono::nanoseconds timeout) {
+  auto const there = asking.ask(timeout);
+  if (!there) return report_error(there.error());
+  auto const steps = tracer::choose_steps(*there, options.asked);
+  if (!steps) return report_error(steps.error());
+  auto const recording = asking.ask_for_window(*there, *steps, timeout);
+  if (!recording) return report_error(recording.error());
+
+  std::fprintf(stderr, "stepscope: %s will be recorded in %s, which %s at step %s now\n",
+               steps_text(*steps).c_str(), processes(recording->size()).c_str(),
+               recording->size() == 1 ? "is" : "are",
+               format_count(static_cast<uint64_t>(recording->front().step)).c_str());
+  if (size_t const others = there->size() - recording->size(); others > 0)
+    std::fprintf(stderr, "stepscope: %s without steps %s no part in it\n",
+                 processes(others).c_str(), others == 1 ? "takes" : "take");
+  if (options.returns_at_once) return kGood;
+
+  // Another command that asks meanwhile hears that a window is on its way.
+  { tracer::Asking const ended = std::move(asking); }
+  auto const window =
+      tracer::wait_for_window(options.run, *recording, std::chrono::hours(24 * 365));
+  print_window(options.run, window);
+  for (tracer::ProcessState const& process : window.without)
+    std::fprintf(stderr, "stepscope: %s ended before it had recorded the %s%s%s\n",
+                 printable(tracer::describe(process)).c_str(), steps_text(*steps).c_str(),
+                 process.problem.empty() ? "" : ": ", printable(process.problem).c_str());
+  return window.without.empty() ? kGood : kFinding;
+}
+
+int trigger(TriggerCommand const& options) {
+  auto const timeout = base::parse_duration(options.timeout, "--timeout");
+  if (!timeout) return report_error(timeout.error());
+  auto asking = tracer::Asking::begin(options.run);
+  if (!asking) return report_error(asking.error());
+  if (options.stops) return stop(*asking, std::chrono::nanoseconds(*timeout));
+  return ask_for_window(options, std::move(*asking), std::chrono::nanoseconds(*timeout));
+}
+
+}  // namespace
+
+Action add_trigger(CLI::App& app) {
+  auto const options = std::make_shared<TriggerCommand>();
+  app.footer(
+      "Each window is a run in a folder of its own, RUN/steps-FIRST-LAST. Exit code 1: a process "
+      "ended before its window.");
+
+  app.add_option("RUN", options->run, "the run that is being recorded with --on-request")
+      ->required();
+  auto* const steps = app.add_option("--steps", options->asked.steps, "how many steps to record")
+                          ->check(whole_number(1, INT64_MAX))
+                          ->capture_default_str();
+  auto* const ahead = app.add_option("--in", options->asked.ahead,
+                                     "begin so many steps after the furthest process (default: "
+                                     "steps of two seconds)")
+                          ->check(whole_number(1, INT64_MAX));
+
+  app.add_option("--timeout", options->timeout,
+                 "wait so long for the answer of a process, such as 30 (seconds) or 500ms")
+      ->capture_default_str();
+  auto* const at_once = app.add_flag("--no-wait", options->returns_at_once,
+                                     "do not wait until the window is written");
+  app.add_flag("--stop", options->stops, "end recording for good; the programs go on")
+      ->excludes(steps)
+      ->excludes(ahead)
+      ->excludes(at_once);
+  return [options] { return trigger(*options); };
+}
+
+}  // namespace stepscope::cli

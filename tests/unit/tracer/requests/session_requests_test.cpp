@@ -1,0 +1,199 @@
+// A session that records what is asked for: the steps that a command names while a program runs.
+#include <atomic>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/tracer/requests/run_with_requests.h"
+#include "tests/unit/tracer/session/session_fixture.h"
+#include "trace/base/files/run_folder.h"
+#include "tracer/requests/asking.h"
+
+namespace stepscope::tracer {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class SessionOnRequest : public SessionTest {
+ protected:
+  SessionOnRequest() {
+    options.window.on_request = true;
+    options.window.steps = kNoSteps;
+  }
+  ~SessionOnRequest() override { end_program(); }
+
+  /// A program that marks a step a millisecond until the test ends.
+  void begin() {
+    start();
+    register_device_schemas(registry);
+
+    program = std::thread([this] {
+      ThreadRecorder* const thread = source->attach(1);
+      for (int64_t step = 0; !ends; ++step) {
+        thread->push(step_args(step));
+        thread->push(named("forward"));
+        thread->pop(kDefaultDomain);
+        thread->pop(kAnnotationDomain);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    while (session->window().latest_step() < 0) std::this_thread::yield();
+  }
+  void end_program() {
+    ends = true;
+    if (program.joinable()) program.join();
+  }
+  /// Once the session listens.
+  [[nodiscard]] Asking asking() const {
+    while (read_process_states(folder.string()).empty()) std::this_thread::yield();
+    auto begun = Asking::begin(folder.string());
+    EXPECT_TRUE(begun) << begun.error().message;
+    return std::move(*begun);
+  }
+  /// The steps of the window's file; empty, and a failure, where it was not written.
+  [[nodiscard]] std::vector<int64_t> ask_for(AskedWindow const& asked) const {
+    Asking asks = asking();
+    auto const there = asks.ask(kPlenty);
+    auto const steps = there ? choose_steps(*there, asked) : base::fail_with(there);
+    auto const recording =
+        steps ? asks.ask_for_window(*there, *steps, kPlenty) : base::fail_with(steps);
+    if (!recording) {
+      ADD_FAILURE() << recording.error().message;
+      return {};
+    }
+
+    WrittenWindow const window = wait_for_window(folder.string(), *recording, kPlenty);
+    EXPECT_THAT(window.written, SizeIs(1));
+    return window.written.empty() ? std::vector<int64_t>() : steps_of(window.written[0].file);
+  }
+  [[nodiscard]] static std::vector<int64_t> steps_of(std::string const& path) {
+    std::vector<int64_t> steps;
+    auto const trace = file::read_trace_file(path);
+    if (!trace) throw std::runtime_error(trace.error().message);
+    EXPECT_FALSE(trace->log().truncated);
+    for (uint32_t row = 0; row < trace->event_count(); ++row)
+      if (trace->kind(row) == model::EventKind::kStep)
+        steps.push_back(trace->detail<model::StepDetail>(row).index);
+    return steps;
+  }
+  [[nodiscard]] ProcessState last_words() const {
+    auto const states = read_process_states(folder.string());
+    return states.size() == 1 ? states.front() : ProcessState();
+  }
+
+  std::atomic<bool> ends{false};
+  std::thread program;
+};
+
+TEST_F(SessionOnRequest, RecordsEachWindowThatIsAskedForAndNothingElse) {
+  begin();
+  for (int64_t const count : {3, 1, 20}) {
+    std::vector<int64_t> const steps = ask_for({.steps = count, .ahead = 1000});
+    ASSERT_EQ(steps.size(), static_cast<size_t>(count)) << ::testing::PrintToString(steps);
+    for (size_t i = 0; i < steps.size(); ++i)
+      EXPECT_EQ(steps[i], steps[0] + static_cast<int64_t>(i));
+  }
+  end_program();
+  EXPECT_TRUE(session->stop());
+  EXPECT_EQ(session->message(), "");
+
+  EXPECT_EQ(base::windows_in(folder.string()).size(), 3U);
+  for (auto const& entry : fs::directory_iterator(folder))
+    EXPECT_TRUE(entry.is_directory()) << entry.path();
+  ProcessState const last = last_words();
+  EXPECT_EQ(last.phase, ProcessState::Phase::kEnded);
+  EXPECT_EQ(last.written, 3U);
+  EXPECT_GT(last.step, 0);
+}
+
+TEST_F(SessionOnRequest, SaysThatSomebodyElseHasAsked) {
+  begin();
+  Asking first = asking();
+  auto const there = first.ask(kPlenty);
+  ASSERT_TRUE(there) << there.error().message;
+  auto const steps = choose_steps(*there, {.steps = 1, .ahead = 10'000'000});
+  ASSERT_TRUE(first.ask_for_window(*there, *steps, kPlenty));
+
+  auto const now = first.ask(kPlenty);
+  ASSERT_TRUE(now) << now.error().message;
+  auto const again = choose_steps(*now, {});
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message, HasSubstr("is asked for already"));
+}
+
+TEST_F(SessionOnRequest, IsTooLateForStepsThatHaveBegun) {
+  begin();
+  {
+    Asking asks = asking();
+    auto const there = asks.ask(kPlenty);
+    ASSERT_TRUE(there) << there.error().message;
+    auto const recording = asks.ask_for_window(*there, {0, 3}, kPlenty);
+    ASSERT_FALSE(recording);
+    EXPECT_THAT(recording.error().message, HasSubstr("cannot record the steps 0 to 3"));
+  }
+
+  EXPECT_THAT(ask_for({.steps = 2, .ahead = 1000}), SizeIs(2)) << "and goes on";
+}
+
+TEST_F(SessionOnRequest, EndsWhenItIsAskedTo) {
+  begin();
+  EXPECT_THAT(ask_for({.steps = 2, .ahead = 1000}), SizeIs(2));
+  ASSERT_TRUE(asking().ask_to_stop(kPlenty));
+  while (!session->is_over()) std::this_thread::yield();
+
+  EXPECT_FALSE(program.get_id() == std::thread::id()) << "the program goes on";
+  EXPECT_EQ(last_words().phase, ProcessState::Phase::kEnded);
+  EXPECT_EQ(base::windows_in(folder.string()).size(), 1U);
+}
+
+TEST_F(SessionOnRequest, LeavesAFileThatSaysThatNothingWasAskedFor) {
+  begin();
+  end_program();
+  model::Trace const trace = stop_and_read();
+
+  auto const& facts = trace.info().facts;
+  auto const has = [&](char const* name, char const* value) {
+    return std::find(facts.begin(), facts.end(),
+                     std::pair<std::string, std::string>(name, value)) != facts.end();
+  };
+  EXPECT_TRUE(has(kNeverBeganFact, "yes"));
+  EXPECT_TRUE(has("recorded steps", "on request"));
+}
+
+TEST_F(SessionOnRequest, IgnoresRequestsFromBeforeItBegan) {
+  fs::create_directory(requests_folder(folder.string()));
+  ASSERT_TRUE(
+      write_request(folder.string(), {.id = "old", .kind = Request::Kind::kStop, .steps = {0, 0}}));
+  begin();
+  EXPECT_THAT(ask_for({.steps = 1, .ahead = 1000}), SizeIs(1));
+}
+
+/// The folder is gone, or another user's: the program runs on and its session ends well.
+TEST_F(SessionOnRequest, OutlivesItsFolder) {
+  begin();
+  static_cast<void>(asking());
+  fs::remove_all(requests_folder(folder.string()));
+  std::ofstream(requests_folder(folder.string())) << "a file";
+  end_program();
+  EXPECT_TRUE(session->stop());
+  EXPECT_EQ(session->message(), "");
+}
+
+TEST_F(SessionOnRequest, AnswersRequestsOfOtherVersionsWithNothingDone) {
+  begin();
+  Asking const asks = asking();
+  ASSERT_TRUE(write_message(requests_folder(folder.string()), "request.json",
+                            R"({"version": 9, "id": "new", "kind": "stop"})"));
+  while (last_words().request != "new") std::this_thread::yield();
+  EXPECT_EQ(last_words().answer, ProcessState::Answer::kOtherVersion);
+  EXPECT_FALSE(session->is_over());
+}
+
+}  // namespace
+}  // namespace stepscope::tracer

@@ -1,0 +1,260 @@
+#include "tracer/requests/messages.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <tuple>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tracer/core/sockets/file_descriptor.h"
+
+namespace stepscope::tracer {
+namespace {
+
+using nlohmann::json;
+
+/// Commands with long arguments are the longest that a message has.
+constexpr size_t kMaxMessageBytes = 64 << 10;
+constexpr size_t kMaxCommandBytes = 1000;
+constexpr char kRequestName[] = "request.json";
+constexpr std::string_view kStateSuffix = ".process.json";
+/// Processes of a run: more files than that are not ours.
+constexpr size_t kMaxProcesses = 1 << 17;
+
+template <class Enum, size_t N>
+using Names = std::array<std::pair<Enum, char const*>, N>;
+
+constexpr Names<Request::Kind, 4> kKinds = {{{Request::Kind::kNone, "none"},
+                                             {Request::Kind::kState, "state"},
+                                             {Request::Kind::kWindow, "window"},
+                                             {Request::Kind::kStop, "stop"}}};
+constexpr Names<ProcessState::Phase, 4> kPhases = {{{ProcessState::Phase::kWaiting, "waiting"},
+                                                    {ProcessState::Phase::kAsked, "asked"},
+                                                    {ProcessState::Phase::kRecording, "recording"},
+                                                    {ProcessState::Phase::kEnded, "ended"}}};
+constexpr Names<ProcessState::Answer, 5> kAnswers = {
+    {{ProcessState::Answer::kNone, "none"},
+     {ProcessState::Answer::kDone, "done"},
+     {ProcessState::Answer::kTooLate, "too late"},
+     {ProcessState::Answer::kBusy, "busy"},
+     {ProcessState::Answer::kOtherVersion, "other version"}}};
+
+template <class Enum, size_t N>
+char const* name_of(Names<Enum, N> const& names, Enum wanted) {
+  for (auto const& [value, name] : names)
+    if (value == wanted) return name;
+  return "";
+}
+
+/// The members of an object. A part that is missing or of another type makes all of it bad.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : of_(json::parse(text, nullptr, false)) {
+    is_good_ = of_.is_object();
+  }
+
+  template <class Int>
+  void read(char const* name, Int& into) {
+    json const* const found = find(name, &json::is_number_integer);
+    if (found == nullptr) return;
+    // Unsigned beyond the largest signed number would come out negative.
+    auto const value = found->get<int64_t>();
+    is_good_ = is_good_ && std::in_range<Int>(value) &&
+               (!found->is_number_unsigned() || found->get<uint64_t>() <= INT64_MAX);
+    if (is_good_) into = static_cast<Int>(value);
+  }
+  void read(char const* name, std::string& into) {
+    if (json const* const found = find(name, &json::is_string)) into = found->get<std::string>();
+  }
+  template <class Enum, size_t N>
+  void read(char const* name, Enum& into, Names<Enum, N> const& names) {
+    std::string text;
+    read(name, text);
+    for (auto const& [value, known] : names)
+      if (text == known) {
+        into = value;
+        return;
+      }
+    is_good_ = false;
+  }
+  [[nodiscard]] bool is_good() const { return is_good_; }
+
+ private:
+  json const* find(char const* name, bool (json::*is_wanted)() const noexcept) {
+    auto const found = is_good_ ? of_.find(name) : of_.end();
+    is_good_ = is_good_ && found != of_.end() && ((*found).*is_wanted)();
+    return is_good_ ? &*found : nullptr;
+  }
+
+  json of_;
+  bool is_good_ = false;
+};
+
+std::string dumped(json const& message) {
+  return message.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string requests_folder(std::string const& run) { return run + "/requests"; }
+
+std::string state_file_name(ProcessState const& process) {
+  std::string host = process.host;
+  std::replace_if(
+      host.begin(), host.end(),
+      [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '_');
+  return fmt::format("{}-{}{}", host, process.process_id, kStateSuffix);
+}
+
+std::string to_text(Request const& request) {
+  return dumped({{"version", request.version},
+                 {"id", request.id},
+                 {"kind", name_of(kKinds, request.kind)},
+                 {"first_step", request.steps.first},
+                 {"last_step", request.steps.last}});
+}
+
+std::string to_text(ProcessState const& state) {
+  return dumped({{"version", state.version},
+                 {"host", state.host},
+                 {"process_id", state.process_id},
+                 {"rank", state.rank},
+                 {"world_size", state.world_size},
+                 {"command", state.command.substr(0, kMaxCommandBytes)},
+                 {"phase", name_of(kPhases, state.phase)},
+                 {"step", state.step},
+                 {"step_ns", state.step_ns},
+                 {"first_step", state.window.first},
+                 {"last_step", state.window.last},
+                 {"written", state.written},
+                 {"file", state.file},
+                 {"problem", state.problem},
+                 {"request", state.request},
+                 {"answer", name_of(kAnswers, state.answer)}});
+}
+
+std::optional<Request> parse_request(std::string_view text) {
+  Request request;
+  Reader reader(text);
+  reader.read("version", request.version);
+  reader.read("id", request.id);
+
+  // Another version has other parts: what it asks for is not known, but that it asks is.
+  if (reader.is_good() && request.version != kRequestVersion) return request;
+  reader.read("kind", request.kind, kKinds);
+  reader.read("first_step", request.steps.first);
+  reader.read("last_step", request.steps.last);
+
+  bool const is_range = request.steps.first >= 0 && request.steps.last >= request.steps.first;
+  if (!reader.is_good() || !is_range) return {};
+  return request;
+}
+
+std::optional<ProcessState> parse_process_state(std::string_view text) {
+  ProcessState state;
+  Reader reader(text);
+  reader.read("version", state.version);
+  reader.read("host", state.host);
+  reader.read("process_id", state.process_id);
+  if (reader.is_good() && state.version != kRequestVersion) return state;
+
+  reader.read("rank", state.rank);
+  reader.read("world_size", state.world_size);
+  reader.read("command", state.command);
+
+  reader.read("phase", state.phase, kPhases);
+  reader.read("step", state.step);
+  reader.read("step_ns", state.step_ns);
+  reader.read("first_step", state.window.first);
+  reader.read("last_step", state.window.last);
+  reader.read("written", state.written);
+  reader.read("file", state.file);
+  reader.read("problem", state.problem);
+  reader.read("request", state.request);
+  reader.read("answer", state.answer, kAnswers);
+  if (!reader.is_good() || state.step_ns < 0) return {};
+  return state;
+}
+
+base::Expected<void> write_message(std::string const& folder, std::string const& name,
+                                   std::string const& text) {
+  std::string const path = folder + "/" + name;
+  // One process at a time writes a name: a process its own, and who asks holds the lock.
+  std::string const beside = folder + "/." + name + ".new";
+  auto const failed = [&](int reason) {
+    ::unlink(beside.c_str());
+    return base::fail("{}: cannot be written ({}), requests cannot reach the run", path,
+                      std::strerror(reason));
+  };
+
+  FileDescriptor file(
+      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file.get() < 0) return failed(errno);
+  if (ssize_t const written = ::write(file.get(), text.data(), text.size());
+      written != static_cast<ssize_t>(text.size()))
+    return failed(written < 0 ? errno : ENOSPC);
+  file.close();
+  if (::rename(beside.c_str(), path.c_str()) != 0) return failed(errno);
+  return {};
+}
+
+std::optional<std::string> read_message(std::string const& folder, std::string const& name) {
+  std::string const path = folder + "/" + name;
+  // Opened each time: a file server is asked then whether another one has taken its place.
+  FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat found {};
+  if (file.get() < 0 || ::fstat(file.get(), &found) != 0) return {};
+  bool const is_trusted = found.st_uid == ::geteuid() || found.st_uid == 0;
+  if (!S_ISREG(found.st_mode) || !is_trusted) return {};
+  if (found.st_size < 0 || static_cast<size_t>(found.st_size) > kMaxMessageBytes) return {};
+
+  std::string text(static_cast<size_t>(found.st_size), '\0');
+  ssize_t const got = ::read(file.get(), text.data(), text.size());
+  if (got != static_cast<ssize_t>(text.size())) return {};
+  return text;
+}
+
+base::Expected<void> write_request(std::string const& run, Request const& request) {
+  return write_message(requests_folder(run), kRequestName, to_text(request));
+}
+
+std::optional<Request> read_request(std::string const& run) {
+  auto const text = read_message(requests_folder(run), kRequestName);
+  return text ? parse_request(*text) : std::nullopt;
+}
+
+std::vector<ProcessState> read_process_states(std::string const& run) {
+  std::string const folder = requests_folder(run);
+  std::vector<ProcessState> states;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end;
+       !error && entry != end && states.size() < kMaxProcesses; entry.increment(error)) {
+    std::string const name = entry->path().filename().string();
+    if (name.starts_with('.') || !name.ends_with(kStateSuffix)) continue;
+    auto const text = read_message(folder, name);
+    if (auto state = text ? parse_process_state(*text) : std::nullopt)
+      states.push_back(std::move(*state));
+  }
+
+  std::sort(states.begin(), states.end(), [](ProcessState const& a, ProcessState const& b) {
+    return std::tie(a.rank, a.host, a.process_id) < std::tie(b.rank, b.host, b.process_id);
+  });
+  return states;
+}
+
+void forget_processes(std::string const& run, std::optional<int32_t> rank) {
+  std::string const folder = requests_folder(run);
+  for (ProcessState const& state : read_process_states(run))
+    if (!rank || state.rank == *rank) ::unlink((folder + "/" + state_file_name(state)).c_str());
+  if (!rank) ::unlink((folder + "/" + kRequestName).c_str());
+}
+
+}  // namespace stepscope::tracer

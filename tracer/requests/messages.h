@@ -1,0 +1,90 @@
+// What `stepscope trigger` and the processes of a run tell each other: small JSON files in the
+// folder `requests` of the run. One holds what is asked for; each process keeps one with how far it
+// is and what it made of the request. A folder that all processes share reaches other machines,
+// leaves nothing listening, and still says something when a process has died.
+//
+// All of it may be hostile or torn: files of other users, links, and files that are too large do
+// not count.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/base/expected.h"
+#include "tracer/core/capture_window.h"
+
+namespace stepscope::tracer {
+
+/// The version of these messages. A process answers a request of another version with why it does
+/// nothing.
+inline constexpr int kRequestVersion = 1;
+/// How often a process looks for a request.
+inline constexpr int64_t kRequestPeriodNs = 250'000'000;
+
+/// What is asked for. A window is asked for twice: first where every process is, then, once all
+/// have answered, for the steps that all of them can record.
+struct Request {
+  enum class Kind : uint8_t {
+    kNone,   ///< nothing any more
+    kState,  ///< say how far you are
+    kWindow,
+    kStop,  ///< end recording for good; the program goes on
+  };
+  int version = kRequestVersion;
+  std::string id;  ///< another one for every file that is written
+  Kind kind = Kind::kNone;
+  StepRange steps;  ///< kWindow
+  bool operator==(Request const&) const = default;
+};
+
+/// What a process says of itself.
+struct ProcessState {
+  enum class Phase : uint8_t { kWaiting, kAsked, kRecording, kEnded };
+  enum class Answer : uint8_t { kNone, kDone, kTooLate, kBusy, kOtherVersion };
+
+  int version = kRequestVersion;
+  std::string host;
+  int64_t process_id = 0;
+  int32_t rank = -1;  ///< −1: it has none
+  int32_t world_size = 1;
+  std::string command;
+
+  Phase phase = Phase::kWaiting;
+  int64_t step = -1;         ///< the latest that a thread has begun; −1: none
+  int64_t step_ns = 0;       ///< the length of the latest ones; 0: not known
+  StepRange window{-1, -1};  ///< asked for or being recorded; then the last one that was written
+  uint64_t written = 0;      ///< windows, until now
+  std::string file;          ///< of the last one
+  std::string problem;       ///< why recording ended before the program did
+  std::string request;       ///< the id of the latest request that it has seen
+  Answer answer = Answer::kNone;
+  bool operator==(ProcessState const&) const = default;
+};
+
+/// The folder of the messages of a run.
+std::string requests_folder(std::string const& run);
+/// The name of a process's file in it.
+std::string state_file_name(ProcessState const& process);
+
+std::string to_text(Request const& request);
+std::string to_text(ProcessState const& state);
+/// Nothing when it is not one, or lacks a part.
+std::optional<Request> parse_request(std::string_view text);
+std::optional<ProcessState> parse_process_state(std::string_view text);
+
+/// Errors: the folder is gone, full or not writable.
+base::Expected<void> write_message(std::string const& folder, std::string const& name,
+                                   std::string const& text);
+/// Nothing when there is none, or none that counts.
+std::optional<std::string> read_message(std::string const& folder, std::string const& name);
+base::Expected<void> write_request(std::string const& run, Request const& request);
+std::optional<Request> read_request(std::string const& run);
+/// All that can be read, sorted by rank and process id.
+std::vector<ProcessState> read_process_states(std::string const& run);
+/// Removes what an earlier run in this folder has left: all of it, or what one rank has.
+void forget_processes(std::string const& run, std::optional<int32_t> rank);
+
+}  // namespace stepscope::tracer

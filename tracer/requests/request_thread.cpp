@@ -1,0 +1,155 @@
+#include "tracer/requests/request_thread.h"
+
+#include <cerrno>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/base/host_name.h"
+#include "tracer/core/clock.h"
+#include "tracer/core/process_info.h"
+#include "tracer/core/threads/private_descriptors.h"
+
+namespace stepscope::tracer {
+namespace {
+
+/// The length of a step is measured over this many looks that found another one. Where steps are
+/// short these are some seconds, where they are long as many steps.
+constexpr size_t kStepsSeen = 16;
+
+ProcessState::Phase phase_of(CaptureWindow const& window) {
+  if (window.mode() != CaptureMode::kBaseline) return ProcessState::Phase::kRecording;
+  return window.waits_for_request() ? ProcessState::Phase::kWaiting : ProcessState::Phase::kAsked;
+}
+
+}  // namespace
+
+base::Expected<std::shared_ptr<RequestThread>> RequestThread::start(std::string run,
+                                                                    ProcessState self,
+                                                                    CaptureWindow const& window) {
+  std::shared_ptr<RequestThread> made(new RequestThread(std::move(run), std::move(self), window));
+
+  // It keeps itself alive: one that hangs outlives its session.
+  auto thread = OwnThread::start("stepscope-asked", [made] {
+    try {
+      made->run();
+    } catch (...) {
+      // For lack of memory. The program is recorded as asked for until now.
+    }
+  });
+
+  if (!thread) return base::fail_with(thread);
+  made->thread_ = std::move(*thread);
+  return made;
+}
+
+std::optional<Request> RequestThread::take() {
+  std::lock_guard const lock(mutex_);
+  return std::exchange(asked_, std::nullopt);
+}
+
+void RequestThread::answer(ProcessState::Answer answer, std::optional<StepRange> window) {
+  std::lock_guard const lock(mutex_);
+  state_.answer = answer;
+  if (window) state_.window = *window;
+}
+
+void RequestThread::window_was_written(std::string file) {
+  std::lock_guard const lock(mutex_);
+  state_.file = std::move(file);
+  ++state_.written;
+}
+
+void RequestThread::end(std::string problem, std::chrono::nanoseconds timeout) {
+  if (std::exchange(has_ended_, true)) return;
+  {
+    std::lock_guard const lock(mutex_);
+    if (window_ != nullptr) state_.step = window_->latest_step();
+    window_ = nullptr;
+    state_.phase = ProcessState::Phase::kEnded;
+    state_.problem = std::move(problem);
+  }
+
+  ended_.ring();
+  static_cast<void>(thread_->wait_until_gone(timeout));
+}
+
+void RequestThread::run() {
+  if (auto const own = take_private_descriptors(); !own || !make_folder()) return;
+  {
+    std::lock_guard const lock(mutex_);
+    state_.host = base::host_name();
+    state_.command = command_line();
+  }
+  do look();
+  while (!ended_.wait_until_rung(std::chrono::nanoseconds(kRequestPeriodNs)));
+  publish();
+}
+
+/// For this user alone. A folder of another user, or a link, does not count.
+bool RequestThread::make_folder() {
+  std::string const folder = requests_folder(run_);
+  if (::mkdir(folder.c_str(), 0700) == 0) return true;
+  struct stat found {};
+  return errno == EEXIST && ::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+         found.st_uid == ::geteuid();
+}
+
+void RequestThread::look() {
+  look_at_steps(monotonic_ns());
+  if (auto const request = read_request(run_)) take_in(*request);
+  publish();
+}
+
+/// Windows and stops that were asked for before the process began are not meant for it.
+void RequestThread::take_in(Request const& request) {
+  std::lock_guard const lock(mutex_);
+  if (request.id == state_.request || window_ == nullptr) return;
+  state_.request = request.id;
+  state_.answer = ProcessState::Answer::kNone;
+
+  if (request.version != kRequestVersion)
+    state_.answer = ProcessState::Answer::kOtherVersion;
+  else if (request.kind != Request::Kind::kWindow && request.kind != Request::Kind::kStop)
+    state_.answer = ProcessState::Answer::kDone;
+  else if (published_)
+    asked_ = request;
+  else
+    state_.answer = ProcessState::Answer::kTooLate;
+}
+
+void RequestThread::look_at_steps(int64_t now_ns) {
+  std::lock_guard const lock(mutex_);
+  if (window_ == nullptr) return;
+
+  int64_t const step = window_->latest_step();
+  if (step >= 0 && (steps_seen_.empty() || step > steps_seen_.back().second))
+    steps_seen_.emplace_back(now_ns, step);
+  if (steps_seen_.size() > kStepsSeen) steps_seen_.pop_front();
+
+  state_.step = step;
+  if (steps_seen_.size() > 1) {
+    auto const [then_ns, then] = steps_seen_.front();
+    auto const [last_ns, last] = steps_seen_.back();
+    state_.step_ns = (last_ns - then_ns) / (last - then);
+  }
+  state_.phase = phase_of(*window_);
+}
+
+/// Written only when it says more than how far the steps are: that is read by those who ask.
+void RequestThread::publish() {
+  std::unique_lock lock(mutex_);
+  ProcessState const now = state_;
+  lock.unlock();
+
+  ProcessState without_progress = now;
+  if (published_) {
+    without_progress.step = published_->step;
+    without_progress.step_ns = published_->step_ns;
+    if (without_progress == *published_) return;
+  }
+  // A folder that is full or gone may come back: the next look tries again.
+  if (write_message(requests_folder(run_), state_file_name(now), to_text(now))) published_ = now;
+}
+
+}  // namespace stepscope::tracer

@@ -1,0 +1,67 @@
+// The thread of a traced process that looks for requests in the run's folder (messages.h) and says
+// how far the process is. It has a table of descriptors of its own, as the program must not see
+// ours, and a file system that hangs holds up no other thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "trace/base/expected.h"
+#include "tracer/core/capture_window.h"
+#include "tracer/core/threads/doorbell.h"
+#include "tracer/core/threads/own_thread.h"
+#include "tracer/requests/messages.h"
+
+namespace stepscope::tracer {
+
+/// All but the thread itself is called by the session's threads.
+class RequestThread {
+ public:
+  /// `self`: who the process is. `window` must live until end(). Errors: the system gives no
+  /// thread.
+  static base::Expected<std::shared_ptr<RequestThread>> start(std::string run, ProcessState self,
+                                                              CaptureWindow const& window);
+
+  /// A window or a stop that was asked for since the last call; answer() it.
+  std::optional<Request> take();
+  /// `window`: what will be recorded, where that is what was asked for.
+  void answer(ProcessState::Answer answer, std::optional<StepRange> window);
+  void window_was_written(std::string file);
+  /// Says the last words and waits for the thread, for `timeout` at most: a file system may hang.
+  /// `problem`: why recording ends before the program does. Later calls do nothing.
+  void end(std::string problem, std::chrono::nanoseconds timeout);
+  /// 1 while it may live.
+  [[nodiscard]] int64_t threads() const { return has_ended_ ? 0 : 1; }
+
+ private:
+  RequestThread(std::string run, ProcessState self, CaptureWindow const& window)
+      : run_(std::move(run)), state_(std::move(self)), window_(&window) {}
+  void run();
+  bool make_folder();
+  void look();
+  void take_in(Request const& request);
+  void look_at_steps(int64_t now_ns);
+  void publish();
+
+  std::string const run_;
+  Doorbell ended_;
+  std::optional<OwnThread> thread_;
+  bool has_ended_ = false;  ///< the session's
+
+  std::mutex mutex_;  ///< all below
+  ProcessState state_;
+  CaptureWindow const* window_;  ///< null once the session has ended
+  std::optional<Request> asked_;
+
+  // The thread's own.
+  std::optional<ProcessState> published_;
+  std::deque<std::pair<int64_t, int64_t>> steps_seen_;  ///< moment and step, where it changed
+};
+
+}  // namespace stepscope::tracer
