@@ -3,7 +3,7 @@
 # nothing is missing. Uses sudo when not root.
 #
 #   scripts/setup.sh             what demo.sh and test.sh need (both call it)
-#   scripts/setup.sh --ci        and what .ci/run needs: clang tools, ccache, mold
+#   scripts/setup.sh --ci        and what .ci/run needs: clang tools, ccache, mold, Slurm
 #   scripts/setup.sh --package   and what package.sh needs
 #   scripts/setup.sh --list      only prints what is missing
 #
@@ -29,7 +29,8 @@ programs=(g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config node:nodej
 libraries=(ca-certificates libdnnl-dev libimgui-dev libstb-dev libglfw3-dev libgl-dev libgl1-mesa-dri fonts-dejavu-core libzstd-dev libisal-dev libsqlite3-dev
   libxxhash-dev libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libexpected-dev libtbb-dev libopenmpi-dev openmpi-bin libgtest-dev libgmock-dev libbenchmark-dev
   libprotobuf-dev)
-if ((want_ci)); then programs+=(clang++:clang clang-format-14:clang-format-14 clang-tidy-14:clang-tidy-14 ccache:ccache mold:mold); fi
+if ((want_ci)); then programs+=(clang++:clang clang-format-14:clang-format-14 clang-tidy-14:clang-tidy-14 ccache:ccache mold:mold
+  munged:munge slurmctld:slurmctld slurmd:slurmd srun:slurm-client); fi
 if ((want_package)); then programs+=(patchelf:patchelf file:file); fi
 
 missing=()

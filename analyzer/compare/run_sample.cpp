@@ -366,6 +366,15 @@ void add_step_counts(RunMeasurements& sample, Analysis const& analysis,
   sample.p95_ns = p95_period(measured.all);
 }
 
+/// Facts that differ between any two runs and explain nothing: how many turns there were, and which
+/// job of its cluster a run was.
+bool is_condition(std::string_view fact) {
+  constexpr std::array<std::string_view, 7> kOfOneRun = {
+      kTurnsFact,   "Slurm job",      "Slurm array task",    "Slurm step",
+      "Slurm task", "Kubernetes pod", "Kubernetes job index"};
+  return std::find(kOfOneRun.begin(), kOfOneRun.end(), fact) == kOfOneRun.end();
+}
+
 void add_conditions(RunMeasurements& sample, model::Run const& run, Analysis const& analysis) {
   sample.name = run.name;
   sample.processes = run.ranks.size();
@@ -394,7 +403,7 @@ void add_conditions(RunMeasurements& sample, model::Run const& run, Analysis con
   sample.command = info.command;
   sample.tool = info.tool;
   for (auto const& fact : info.facts)
-    if (fact.first != kTurnsFact) sample.facts.push_back(fact);
+    if (is_condition(fact.first)) sample.facts.push_back(fact);
 }
 
 }  // namespace

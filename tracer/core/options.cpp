@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "trace/base/files/run_folder.h"
+#include "tracer/core/process/job_labels.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -162,6 +163,7 @@ std::optional<CaptureOptions> options_from_environment() {
       first_number_of<int32_t>(std::array<char const*, 4>{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE",
                                                           "SLURM_NTASKS", "PMI_SIZE"})
           .value_or(1);
+  options.job_labels = job_labels();
   options.report_loss = is_set(kReportLossVariable) || is_set(kVerboseVariable);
   return options;
 }

@@ -34,6 +34,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trace/base/expected.h"
@@ -109,6 +110,7 @@ struct CaptureOptions {
   size_t cuda_buffer_bytes = kDefaultCudaBufferBytes;      ///< each of them
   std::optional<int32_t> rank;
   int32_t world_size = 1;
+  std::vector<std::pair<std::string, std::string>> job_labels;  ///< facts (job_labels.h)
   NcclDetail nccl = NcclDetail::kNetwork;
   int32_t sample_ms = kDefaultSampleMs;  ///< 0 = no counters of GPUs
   std::string sampler;       ///< where who reads them is reached (nvml/sampling_service.h)

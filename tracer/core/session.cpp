@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "trace/base/files/run_folder.h"
-#include "tracer/core/process_info.h"
+#include "tracer/core/process/process_info.h"
 #include "tracer/core/threads/short_slices.h"
 #include "tracer/core/unforked_memory.h"
 

@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "tracer/core/process_info.h"
+#include "tracer/core/process/process_info.h"
 #include "tracer/core/threads/uninterrupted.h"
 #include "tracer/inject/checkers.h"
 #include "tracer/inject/exit_hooks.h"

@@ -7,7 +7,7 @@
 
 #include "trace/base/host_name.h"
 #include "tracer/core/clock.h"
-#include "tracer/core/process_info.h"
+#include "tracer/core/process/process_info.h"
 #include "tracer/core/threads/private_descriptors.h"
 
 namespace stepscope::tracer {

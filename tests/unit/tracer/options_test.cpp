@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tracer/core/process/job_labels.h"
 #include "tracer/nvtx/wide_text.h"
 
 namespace stepscope::tracer {
@@ -48,6 +49,28 @@ TEST(ParseSteps, of_the_environment_are_windows) {
   EXPECT_TRUE(options_from_environment()->window.repeats());
   for (char const* const variable : {kOutputVariable, kStepsVariable, kEveryVariable})
     ::unsetenv(variable);
+}
+
+TEST(JobLabels, are_those_of_the_cluster_that_the_process_runs_on) {
+  for (auto const& [name, value] : {std::pair{"SLURM_JOB_ID", "4711"},
+                                    {"SLURM_JOB_NAME", "train <b>"},
+                                    {"SLURM_PROCID", "3"},
+                                    {"SLURMD_NODENAME", ""},
+                                    {"POD_NAME", "of something else"}})
+    ::setenv(name, value, 1);
+  EXPECT_THAT(job_labels(), testing::ElementsAre(std::pair("Slurm job", "4711"),
+                                                 std::pair("Slurm job name", "train <b>"),
+                                                 std::pair("Slurm task", "3")));
+
+  for (char const* const name :
+       {"SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_PROCID", "SLURMD_NODENAME"})
+    ::unsetenv(name);
+  EXPECT_THAT(job_labels(), testing::IsEmpty());
+
+  ::setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
+  EXPECT_THAT(job_labels(), testing::ElementsAre(std::pair("Kubernetes pod", "of something else")));
+  ::unsetenv("KUBERNETES_SERVICE_HOST");
+  ::unsetenv("POD_NAME");
 }
 
 TEST(NcclPlugin, is_none_in_any_case) {

@@ -20,7 +20,7 @@ ThreadRecorder* interrupted_thread = nullptr;
 /// How often it ran.
 std::atomic<int64_t> handled = 0;
 /// On a machine where the thread hardly gets to run more handlers than these would fill the ring
-/// between two of its drains: it begins with 128 KiB, and may be unable to grow when it is full.
+/// between two of its drains. It begins with 128 KiB, and cannot always grow.
 constexpr int64_t kMostBetweenDrains = 400;
 
 TEST(SignalHandlers, annotate_in_the_midst_of_an_event_without_damage_and_what_is_lost_is_counted) {

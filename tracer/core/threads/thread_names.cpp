@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tracer/core/process_info.h"
+#include "tracer/core/process/process_info.h"
 
 namespace stepscope::tracer {
 

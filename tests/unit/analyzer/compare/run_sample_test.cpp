@@ -105,6 +105,7 @@ model::Run run_in_turn(std::string const& turns) {
     at += 100 + i;
   }
   run.builder().info().facts.emplace_back("turns", turns);
+  run.builder().info().facts.emplace_back("Slurm job", "4711");
   return run.finish();
 }
 
@@ -122,7 +123,8 @@ TEST(CompareSample, OfARunInTurnTheFastestStepsCountAndNoneAfterAPause) {
   EXPECT_EQ(sample.step_ns, (std::vector<double>{101, 102, 103, 105}));
   EXPECT_EQ(sample.all_steps_ns, 110) << "mean of all steps that follow no pause";
   EXPECT_EQ(sample.warmup_steps, 0U);
-  EXPECT_TRUE(sample.facts.empty()) << "how many turns there were is no difference";
+  EXPECT_TRUE(sample.facts.empty())
+      << "how many turns there were, and in which job, is no difference";
 }
 
 TEST(CompareSample, AFactOfTurnsThatMakesNoSenseIsNone) {

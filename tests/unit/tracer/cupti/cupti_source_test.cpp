@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tests/unit/tracer/cupti/cupti_source_fixture.h"
-#include "tracer/core/process_info.h"
+#include "tracer/core/process/process_info.h"
 #include "tracer/cupti/activities.h"
 
 namespace stepscope::tracer {

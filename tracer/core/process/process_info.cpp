@@ -1,4 +1,4 @@
-#include "tracer/core/process_info.h"
+#include "tracer/core/process/process_info.h"
 
 #include <algorithm>
 #include <array>
@@ -148,6 +148,7 @@ model::TraceInfo describe_process(CaptureOptions const& options, TickSource tick
 
   Facts const& machine = known_facts_of_machine();
   info.facts.assign(machine.begin(), machine.end());
+  info.facts.insert(info.facts.end(), options.job_labels.begin(), options.job_labels.end());
   info.facts.emplace_back("clock", to_string(ticks));
   info.facts.emplace_back("buffer", fmt::format("{} MiB", options.buffer_bytes >> 20));
   info.facts.emplace_back("recorded steps", steps_text(options.window));

@@ -1,0 +1,146 @@
+// A job of Slurm on two nodes: recorded as a whole, and asked for steps while it trains. The
+// cluster is one of this test alone (cluster.sh).
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "analyzer/analyze.h"
+#include "analyzer/results/analysis.h"
+#include "tests/e2e/main_job/program.h"
+#include "trace/base/files/run_folder.h"
+#include "trace/import/open/open_run.h"
+
+namespace stepscope::e2e {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+class SlurmJob : public Program {
+ protected:
+  void SetUp() override {
+    Outcome const started = shell(cluster("start"));
+    if (started.code != 0) GTEST_SKIP() << started.output;
+  }
+  void TearDown() override { EXPECT_EQ(shell(cluster("stop")).code, 0); }
+
+  [[nodiscard]] static std::string cluster(std::string const& action) {
+    return "'" +
+           std::filesystem::absolute(support::source_path("tests/e2e/slurm/cluster.sh")).string() +
+           "' " + action + " cluster";
+  }
+  /// A shell on the login node: bin/ of Stepscope is on the path, as on a cluster that has it.
+  [[nodiscard]] Outcome on_login_node(std::string const& script) const {
+    std::string const folder =
+        std::filesystem::absolute(support::build_path("bin")).lexically_normal().string();
+    return shell("export SLURM_CONF=\"$PWD/cluster/slurm.conf\" PATH=\"" + folder + ":$PATH\"\n" +
+                 script);
+  }
+  [[nodiscard]] model::Run open(std::string const& folder) const {
+    auto run = import::open_run(path(folder));
+    EXPECT_TRUE(run) << run.error().message;
+    return run ? std::move(*run) : model::Run();
+  }
+};
+
+/// The steps of each rank.
+std::map<int32_t, std::set<int64_t>> steps_by_rank(model::Run const& run) {
+  std::map<int32_t, std::set<int64_t>> steps;
+  for (model::RankTrace const& rank : run.ranks)
+    for (uint32_t row = 0; row < rank.trace.event_count(); ++row)
+      if (rank.trace.kind(row) == model::EventKind::kStep)
+        steps[rank.trace.info().rank].insert(rank.trace.detail<model::StepDetail>(row).index);
+  return steps;
+}
+
+TEST_F(SlurmJob, IsRecordedOnBothNodesWithTheLabelsOfTheJob) {
+  Outcome const outcome = on_login_node(
+      "srun --nodes 2 --ntasks 2 --job-name train stepscope record -o run -- "
+      "stepscope run cifar10" +
+      kSmall);
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+
+  model::Run const run = open("run");
+  ASSERT_EQ(run.ranks.size(), 2U) << outcome.output;
+  std::set<std::string> nodes;
+  for (model::RankTrace const& rank : run.ranks) {
+    auto const& facts = rank.trace.info().facts;
+    EXPECT_THAT(facts, Contains(Pair("Slurm job", "1")));
+    EXPECT_THAT(facts, Contains(Pair("Slurm job name", "train")));
+    EXPECT_THAT(facts, Contains(Pair("Slurm cluster", "stepscope")));
+    EXPECT_THAT(facts, Contains(Pair("Slurm task", std::to_string(rank.trace.info().rank))));
+    for (auto const& [name, value] : facts)
+      if (name == "Slurm node") nodes.insert(value);
+  }
+  EXPECT_EQ(nodes, (std::set<std::string>{"node-a", "node-b"}));
+
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+  EXPECT_EQ(analysis.steps.size(), 24U);
+  ASSERT_FALSE(analysis.collectives.empty());
+  for (analyzer::CollectiveStats const& collective : analysis.collectives)
+    EXPECT_EQ(collective.participants.size(), 2U);
+  EXPECT_THAT(on_login_node("stepscope info run").output, HasSubstr("node-b"));
+}
+
+TEST_F(SlurmJob, IsAskedForTheSameStepsOnBothNodes) {
+  Outcome const outcome = on_login_node(
+      "srun --nodes 2 --ntasks 2 stepscope record --on-request -o run -- stepscope run cifar10 "
+      "--batch 4 --steps 1000000 --no-evaluate --log-every 0 > training.txt 2>&1 & job=$!\n"
+      "for i in $(seq 300); do stepscope trigger run --steps 3 > asked.txt 2>&1 && break; "
+      "sleep 0.2; done\n"
+      "cat asked.txt\n"
+      "srun --overlap --nodes 1 --ntasks 1 --jobid 1 stepscope ps run\n"
+      "stepscope trigger run --steps 2\n"
+      "scancel --signal=TERM 1; wait $job; true");
+  EXPECT_THAT(outcome.output, HasSubstr("written by 2 processes")) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("waits for a request"));
+
+  std::vector<std::string> const windows = base::windows_in(path("run"));
+  ASSERT_EQ(windows.size(), 2U) << outcome.output;
+  for (size_t i = 0; i < 2; ++i) {
+    auto const steps =
+        steps_by_rank(open("run/" + std::filesystem::path(windows[i]).filename().string()));
+    ASSERT_EQ(steps.size(), 2U);
+    EXPECT_EQ(steps.at(0), steps.at(1));
+    EXPECT_EQ(steps.at(0).size(), i == 0 ? 3U : 2U);
+  }
+}
+
+/// The scripts of examples/slurm, as a user submits them.
+TEST_F(SlurmJob, OfTheExampleLeavesARunAndItsReport) {
+  std::string const example =
+      std::filesystem::absolute(support::source_path("examples/slurm/record.sbatch")).string();
+  Outcome const outcome = on_login_node("STEPS=4:8 sbatch --wait --output job.txt '" + example +
+                                        "' stepscope run cifar10" + kSmall + "; cat job.txt");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("2 ranks"));
+
+  EXPECT_TRUE(std::filesystem::exists(path("run-1/report.html"))) << outcome.output;
+  auto const steps = steps_by_rank(open("run-1"));
+  EXPECT_EQ(steps,
+            (std::map<int32_t, std::set<int64_t>>{{0, {4, 5, 6, 7, 8}}, {1, {4, 5, 6, 7, 8}}}));
+}
+
+TEST_F(SlurmJob, OfALongExampleIsAskedWhileItRuns) {
+  std::string const example =
+      std::filesystem::absolute(support::source_path("examples/slurm/long_job.sbatch")).string();
+  Outcome const outcome = on_login_node(
+      "sbatch --output job.txt '" + example +
+      "' stepscope run cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 0\n"
+      "for i in $(seq 300); do stepscope trigger run-1 --steps 3 > asked.txt 2>&1 && break; "
+      "sleep 0.2; done\n"
+      "cat asked.txt; scancel 1\n"
+      "for i in $(seq 300); do [ -z \"$(squeue --noheader)\" ] && break; sleep 0.1; done");
+
+  EXPECT_THAT(outcome.output, HasSubstr("written by 2 processes"));
+  EXPECT_EQ(base::windows_in(path("run-1")).size(), 1U) << outcome.output;
+}
+
+}  // namespace
+}  // namespace stepscope::e2e
