@@ -76,16 +76,25 @@ class CaptureWindow {
   [[nodiscard]] int64_t latest_step() const { return latest_step_.load(std::memory_order_relaxed); }
   /// No window is open, or waits for its steps.
   [[nodiscard]] bool waits_for_request() const {
-    return options_.on_request && mode() == CaptureMode::kBaseline && steps() == kNoSteps;
+    return options_.on_request && mode() == CaptureMode::kBaseline &&
+           steps().first == kNoSteps.first;
   }
-  /// The writer thread, where waits_for_request(): the window has these steps. False where a thread
-  /// is at the step before the first already: it may look for the window before it is there.
+  /// The writer thread, where waits_for_request(): the window has these steps. False where no step
+  /// was marked yet, or a thread is at the step before the first already: it may have looked for
+  /// the window before it was there.
   bool request(StepRange steps) {
-    if (latest_step() + 1 >= steps.first) return false;
     // A thread that reads between the two finds none.
     last_step_.store(steps.last, std::memory_order_relaxed);
-    first_step_.store(steps.first, std::memory_order_release);
-    return true;
+    first_step_.store(steps.first, std::memory_order_seq_cst);
+    int64_t const latest = latest_step_.load(std::memory_order_seq_cst);
+    if (latest >= 0 && latest + 1 < steps.first) return true;
+    withdraw_request();
+    return false;
+  }
+  /// The writer thread: what was asked for and has not opened is not wanted any more.
+  void withdraw_request() {
+    if (mode() == CaptureMode::kBaseline)
+      first_step_.store(kNoSteps.first, std::memory_order_release);
   }
   /// What it was to open at has not happened.
   [[nodiscard]] bool has_never_opened() const { return filtered() && openings() == 0; }

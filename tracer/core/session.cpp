@@ -179,6 +179,7 @@ void Session::run() {
     // the file.
     report_.failure = kMemoryRanOut;
     if (output_) output_->end_with_index();
+    if (requests_) requests_->give_up(kRequestTimeout);
   }
 
   window_.stop();
@@ -267,17 +268,23 @@ void Session::answer_request() {
   auto const asked = requests_ ? requests_->take() : std::nullopt;
   if (!asked) return;
 
-  if (asked->kind == Request::Kind::kStop) {
-    is_last_window_.store(true, std::memory_order_relaxed);
-    window_.close();
-    return requests_->answer(ProcessState::Answer::kDone, {});
+  using Answer = ProcessState::Answer;
+  switch (asked->kind) {
+    case Request::Kind::kState:
+      break;
+    case Request::Kind::kNone:
+      window_.withdraw_request();
+      break;
+    case Request::Kind::kStop:
+      is_last_window_.store(true, std::memory_order_relaxed);
+      window_.close();
+      break;
+    case Request::Kind::kWindow:
+      if (!window_.waits_for_request()) return requests_->answer(*asked, Answer::kBusy);
+      if (!window_.request(asked->steps)) return requests_->answer(*asked, Answer::kTooLate);
+      break;
   }
-
-  if (!window_.waits_for_request()) return requests_->answer(ProcessState::Answer::kBusy, {});
-  if (window_.request(asked->steps))
-    requests_->answer(ProcessState::Answer::kDone, asked->steps);
-  else
-    requests_->answer(ProcessState::Answer::kTooLate, {});
+  requests_->answer(*asked, Answer::kDone);
 }
 
 /// The window is over. Whether another one comes; the file of this one is complete then.
@@ -511,7 +518,10 @@ void Session::finish() {
 
   if (window_.has_never_opened()) store_.info.facts.emplace_back(kNeverBeganFact, "yes");
   if (output_) close_file();
-  if (requests_) requests_->end(report_.failure, kRequestTimeout);
+  if (requests_) {
+    if (report_.problem.empty()) report_.problem = requests_->problem();
+    requests_->end(report_.failure, kRequestTimeout);
+  }
 
   // The session stays for as long as the process lives, its memory does not.
   store_ = TraceStore();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <random>
 #include <set>
 #include <thread>
@@ -22,10 +21,14 @@ using base::fail;
 using Clock = std::chrono::steady_clock;
 using States = std::vector<ProcessState>;
 
-/// Two who ask at once: the second one comes when the first has its answers.
-constexpr std::chrono::seconds kPatience{5};
-/// How often files are looked at while somebody waits.
-constexpr std::chrono::milliseconds kLookPeriod{50};
+/// How often files are looked at while somebody waits: rarely where they are many.
+std::chrono::milliseconds look_period(size_t processes) {
+  constexpr size_t kFew = 64;
+  return std::chrono::milliseconds(processes <= kFew ? 50 : 1000);
+}
+
+/// How often, and for how long, is asked who still answers while a window is waited for.
+constexpr std::chrono::seconds kQuestionPeriod{10};
 
 std::string new_id() {
   std::random_device random;
@@ -33,10 +36,48 @@ std::string new_id() {
 }
 
 bool is_same(ProcessState const& a, ProcessState const& b) {
-  return a.host == b.host && a.process_id == b.process_id;
+  return a.host == b.host && a.process_ids == b.process_ids && a.process_id == b.process_id;
 }
 
 bool has_steps(ProcessState const& process) { return process.step >= 0; }
+
+bool is_in(States const& processes, ProcessState const& wanted) {
+  return std::any_of(processes.begin(), processes.end(),
+                     [&](ProcessState const& each) { return is_same(each, wanted); });
+}
+
+/// A process that was killed on another machine leaves its file; its rank was started again.
+void leave_out_predecessors(States& silent, States const& answered) {
+  std::erase_if(silent, [&](ProcessState const& process) {
+    return process.rank >= 0 &&
+           std::any_of(answered.begin(), answered.end(), [&](ProcessState const& each) {
+             return each.rank == process.rank && each.phase != ProcessState::Phase::kEnded;
+           });
+  });
+}
+
+/// It has executed another program since, or is past the steps without having marked them.
+bool has_passed(ProcessState const& process, ProcessState const& before) {
+  bool const is_another = process.written < before.written || process.step < before.step;
+  return is_another ||
+         (process.phase == ProcessState::Phase::kWaiting && process.step > before.window.last);
+}
+
+WrittenWindow window_so_far(States const& recording, States const& now, States const& silent) {
+  WrittenWindow window;
+  for (ProcessState const& before : recording) {
+    auto const found = std::find_if(
+        now.begin(), now.end(), [&](ProcessState const& each) { return is_same(each, before); });
+    ProcessState const& process = found == now.end() ? before : *found;
+
+    bool const is_lost = !may_live(process) || has_passed(process, before) || is_in(silent, before);
+    if (process.written > before.written)
+      window.written.push_back(process);
+    else
+      (is_lost ? window.without : window.waiting).push_back(process);
+  }
+  return window;
+}
 
 /// "rank 1 (…), rank 2 (…) and 6 more".
 std::string list(States const& processes) {
@@ -81,7 +122,9 @@ std::string describe(ProcessState const& process) {
 
 bool may_live(ProcessState const& process) {
   if (process.phase == ProcessState::Phase::kEnded) return false;
-  if (process.host != base::host_name()) return true;
+  bool const is_here =
+      process.host == base::host_name() && process.process_ids == own_process_ids();
+  if (!is_here) return true;
   if (process.process_id <= 0 || !std::in_range<pid_t>(process.process_id)) return false;
   return ::kill(static_cast<pid_t>(process.process_id), 0) == 0 || errno == EPERM;
 }
@@ -89,7 +132,8 @@ bool may_live(ProcessState const& process) {
 Expected<StepRange> choose_steps(States const& processes, AskedWindow const& asked) {
   States busy, with_steps;
   for (ProcessState const& process : processes) {
-    if (has_steps(process)) with_steps.push_back(process);
+    if (!has_steps(process)) continue;
+    with_steps.push_back(process);
     if (process.phase != ProcessState::Phase::kWaiting) busy.push_back(process);
   }
 
@@ -99,14 +143,17 @@ Expected<StepRange> choose_steps(States const& processes, AskedWindow const& ask
   if (with_steps.empty())
     return fail(
         "no process has marked a step yet: wait for the first one, or mark steps as "
-        "docs/guide/ANNOTATIONS.md says");
-  if (auto const missing = missing_ranks(with_steps); !missing.empty())
-    return fail("rank {} of the job has marked no step yet, or has ended: wait for it",
-                fmt::join(missing, ", "));
+        "docs/guide/ANNOTATIONS.md says (processes that a recorded one forks are not asked)");
+  if (auto const missing = missing_ranks(with_steps); !missing.empty() && !asked.without_missing)
+    return fail(
+        "rank {} of the job has marked no step yet, or has ended: wait for it, or record the "
+        "others with --partial",
+        fmt::join(missing, ", "));
 
-  int64_t furthest = 0, shortest_ns = INT64_MAX;
+  int64_t furthest = 0, shortest_ns = INT64_MAX, lead_ns = 0;
   for (ProcessState const& process : with_steps) {
     furthest = std::max(furthest, process.step);
+    lead_ns = std::max(lead_ns, kLeadPeriods * request_period_ns(process.world_size));
     if (process.step_ns > 0) shortest_ns = std::min(shortest_ns, process.step_ns);
   }
   if (!asked.ahead && shortest_ns == INT64_MAX)
@@ -115,7 +162,7 @@ Expected<StepRange> choose_steps(States const& processes, AskedWindow const& ask
         "many steps ahead with --in");
 
   constexpr int64_t kLeastAhead = 3;  // the step under way, the one that may begin now, one more
-  int64_t const by_time = kLeadNs / shortest_ns + 1;
+  int64_t const by_time = lead_ns / shortest_ns + 1;
   int64_t const ahead = asked.ahead.value_or(std::max(by_time, kLeastAhead));
 
   StepRange steps;
@@ -126,47 +173,59 @@ Expected<StepRange> choose_steps(States const& processes, AskedWindow const& ask
   return steps;
 }
 
-Expected<Asking> Asking::begin(std::string run) {
+Expected<Asking> Asking::begin(std::string run, std::chrono::milliseconds patience) {
   std::string const folder = requests_folder(run);
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error))
+  if (!has_requests_folder(run))
     return fail(
-        "{}: nothing there can be asked, record the program with stepscope record --on-request",
+        "{}: nothing there can be asked by you, record the program as the same user with stepscope "
+        "record --on-request",
         run);
 
-  // Another command that asks is done within its timeout.
   auto lock = base::LockFile::take(folder + "/" + base::LockFile::kNameInFolder, run,
-                                   base::LockFile::Share::kAlone, kPatience);
+                                   base::LockFile::Share::kAlone, patience);
   if (!lock)
     return fail("{}: its processes cannot be asked just now, ask again in a moment ({})", run,
                 lock.error().message);
   return Asking(std::move(run), std::move(*lock));
 }
 
-Expected<States> Asking::answers_to(Request request, std::chrono::nanoseconds timeout) {
+Expected<Asking::Answers> Asking::answers_to(Request request, std::chrono::nanoseconds timeout) {
   request.id = new_id();
   if (auto const written = write_request(run_, request); !written) return base::fail_with(written);
 
   auto const end = Clock::now() + timeout;
   for (;;) {
-    States answered, unanswered;
+    Answers answers{.id = request.id};
     for (ProcessState& process : read_process_states(run_)) {
       bool const has_answered =
-          process.request == request.id && (process.answer != ProcessState::Answer::kNone);
+          process.request == request.id && process.answer != ProcessState::Answer::kNone;
       if (has_answered)
-        answered.push_back(std::move(process));
+        answers.answered.push_back(std::move(process));
       else if (may_live(process))
-        unanswered.push_back(std::move(process));
+        answers.silent.push_back(std::move(process));
     }
 
-    if (unanswered.empty()) return answered;
-    if (Clock::now() >= end) return silent(unanswered, timeout);
-    std::this_thread::sleep_for(kLookPeriod);
+    bool const is_over = Clock::now() >= end;
+    if (is_over) leave_out_predecessors(answers.silent, answers.answered);
+    if (is_over || answers.silent.empty()) return answers;
+    std::this_thread::sleep_for(look_period(answers.answered.size() + answers.silent.size()));
   }
 }
 
+Expected<States> Asking::all_answers_to(Request const& request, std::chrono::nanoseconds timeout) {
+  auto answers = answers_to(request, timeout);
+  if (!answers) return base::fail_with(answers);
+  if (!answers->silent.empty()) return silent(answers->silent, timeout);
+  return std::move(answers->answered);
+}
+
+States Asking::find_silent(std::chrono::nanoseconds timeout) {
+  auto answers = answers_to({.kind = Request::Kind::kState}, timeout);
+  return answers ? std::move(answers->silent) : States();
+}
+
 Expected<States> Asking::ask(std::chrono::nanoseconds timeout) {
-  auto states = answers_to({.kind = Request::Kind::kState}, timeout);
+  auto states = all_answers_to({.kind = Request::Kind::kState}, timeout);
   if (!states) return states;
 
   auto const other = std::find_if(states->begin(), states->end(), [](ProcessState const& state) {
@@ -178,56 +237,59 @@ Expected<States> Asking::ask(std::chrono::nanoseconds timeout) {
   std::erase_if(*states, [](ProcessState const& state) {
     return state.phase == ProcessState::Phase::kEnded;
   });
-  if (states->empty()) return fail("{}: no process is being recorded there any more", run_);
-  return states;
+  if (!states->empty()) return states;
+  if (foreign_process_files(run_) > 0)
+    return fail(
+        "{}: files of its processes belong to another user, who alone can ask them (a file server "
+        "may take root for another user)",
+        requests_folder(run_));
+  return fail("{}: no process is being recorded there any more", run_);
 }
 
 Expected<States> Asking::ask_for_window(States const& processes, StepRange steps,
                                         std::chrono::nanoseconds timeout) {
-  auto answers = answers_to({.kind = Request::Kind::kWindow, .steps = steps}, timeout);
-  if (!answers) return answers;
+  auto answers = all_answers_to({.kind = Request::Kind::kWindow, .steps = steps}, timeout);
+  if (!answers)
+    return fail("{}; the others record the steps {} to {}", answers.error().message, steps.first,
+                steps.last);
 
   States recording, late;
   for (ProcessState const& process : processes) {
     if (!has_steps(process)) continue;
     auto const now = std::find_if(answers->begin(), answers->end(),
                                   [&](ProcessState const& each) { return is_same(each, process); });
-    bool const is_good = now != answers->end() && now->answer == ProcessState::Answer::kDone;
+    bool const is_good =
+        now != answers->end() && now->answer == ProcessState::Answer::kDone && now->window == steps;
     (is_good ? recording : late).push_back(now != answers->end() ? *now : process);
   }
 
   if (!late.empty())
     return fail(
-        "{} cannot record the steps {} to {}: it was past them or has ended; ask again with a "
-        "larger --in",
+        "{} cannot record the steps {} to {}: it was past them, has ended or waits for another "
+        "window; ask again with a larger --in",
         list(late), steps.first, steps.last);
   return recording;
 }
 
-Expected<States> Asking::ask_to_stop(std::chrono::nanoseconds timeout) {
-  return answers_to({.kind = Request::Kind::kStop}, timeout);
+Expected<States> Asking::ask_to(Request::Kind kind, std::chrono::nanoseconds timeout) {
+  return all_answers_to({.kind = kind}, timeout);
 }
 
 WrittenWindow wait_for_window(std::string const& run, States const& recording,
                               std::chrono::nanoseconds timeout) {
   auto const end = Clock::now() + timeout;
-  for (;;) {
-    WrittenWindow result;
-    States const now = read_process_states(run);
-    for (ProcessState const& before : recording) {
-      auto const found = std::find_if(
-          now.begin(), now.end(), [&](ProcessState const& each) { return is_same(each, before); });
-      ProcessState const& process = found == now.end() ? before : *found;
-      bool const is_past =
-          process.phase == ProcessState::Phase::kWaiting && process.step > before.window.last;
-      if (process.written > before.written)
-        result.written.push_back(process);
-      else
-        (may_live(process) && !is_past ? result.waiting : result.without).push_back(process);
-    }
+  auto next_question = Clock::now() + kQuestionPeriod;
+  States silent;
 
-    if (result.waiting.empty() || Clock::now() >= end) return result;
-    std::this_thread::sleep_for(kLookPeriod);
+  for (;;) {
+    WrittenWindow window = window_so_far(recording, read_process_states(run), silent);
+    if (window.waiting.empty() || Clock::now() >= end) return window;
+
+    if (Clock::now() >= next_question) {
+      if (auto asking = Asking::begin(run)) silent = asking->find_silent(kQuestionPeriod);
+      next_question = Clock::now() + kQuestionPeriod;
+    }
+    std::this_thread::sleep_for(look_period(recording.size()));
   }
 }
 

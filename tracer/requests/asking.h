@@ -16,28 +16,33 @@ namespace stepscope::tracer {
 
 struct AskedWindow {
   int64_t steps = 5;
-  /// Steps from the furthest process to the first of the window; none: enough for kLeadNs.
+  /// Steps from the furthest process to the first of the window; none: enough for kLeadPeriods.
   std::optional<int64_t> ahead;
+  bool without_missing = false;  ///< also where ranks of the job have no steps
 };
 
-/// Between the answers and the first step of a window: each process looks several times meanwhile,
-/// also where a file server tells it late.
-inline constexpr int64_t kLeadNs = 2'000'000'000;
+/// From the answers to the first step of a window, in periods in which each process looks for a
+/// request: a file server may show it late.
+inline constexpr int64_t kLeadPeriods = 8;
 
-/// The steps that all of these can record. Errors: none of them has marked a step, one is recording
-/// or waits for its window already, ranks are missing, or the steps are too many.
+/// The steps that all of these can record which have steps. Errors: none has marked one, one is
+/// recording or waits for its window already, ranks are missing, or the steps are too many.
 base::Expected<StepRange> choose_steps(std::vector<ProcessState> const& processes,
                                        AskedWindow const& asked);
 /// "rank 3 (process 4711 on node2)".
 std::string describe(ProcessState const& process);
-/// False where it is on this machine and is no more.
+/// False where it said that it ends, or where it is on this machine and is no more.
 bool may_live(ProcessState const& process);
+
+/// Where two ask at once, the second one comes when the first has its answers.
+inline constexpr std::chrono::milliseconds kPatience{5000};
 
 /// One who asks; others are refused meanwhile.
 class Asking {
  public:
-  /// Errors: nothing can be asked there, or somebody else asks.
-  static base::Expected<Asking> begin(std::string run);
+  /// Errors: nothing can be asked there, or another command asks for longer than `patience`.
+  static base::Expected<Asking> begin(std::string run,
+                                      std::chrono::milliseconds patience = kPatience);
 
   /// The processes that live, and how far they are. Errors: none lives, or one does not answer
   /// within `timeout`.
@@ -47,13 +52,21 @@ class Asking {
   base::Expected<std::vector<ProcessState>> ask_for_window(
       std::vector<ProcessState> const& processes, StepRange steps,
       std::chrono::nanoseconds timeout);
-  /// Errors: as ask().
-  base::Expected<std::vector<ProcessState>> ask_to_stop(std::chrono::nanoseconds timeout);
+  /// `kind` is kStop, or kNone for a window whose steps have not come. Errors: as ask().
+  base::Expected<std::vector<ProcessState>> ask_to(Request::Kind kind,
+                                                   std::chrono::nanoseconds timeout);
+  /// The processes that do not answer within `timeout`; none where the question cannot be written.
+  std::vector<ProcessState> find_silent(std::chrono::nanoseconds timeout);
 
  private:
+  struct Answers {
+    std::string id;  ///< of the request
+    std::vector<ProcessState> answered, silent;
+  };
   Asking(std::string run, base::LockFile lock) : run_(std::move(run)), lock_(std::move(lock)) {}
-  base::Expected<std::vector<ProcessState>> answers_to(Request request,
-                                                       std::chrono::nanoseconds timeout);
+  base::Expected<Answers> answers_to(Request request, std::chrono::nanoseconds timeout);
+  base::Expected<std::vector<ProcessState>> all_answers_to(Request const& request,
+                                                           std::chrono::nanoseconds timeout);
 
   std::string run_;
   base::LockFile lock_;
@@ -62,10 +75,10 @@ class Asking {
 /// What became of a window.
 struct WrittenWindow {
   std::vector<ProcessState> written;  ///< `file` is that of the window
-  std::vector<ProcessState> without;  ///< ended before, or never marked these steps
-  std::vector<ProcessState> waiting;  ///< neither, when the time was over
+  std::vector<ProcessState> without;  ///< ended before, never marked these steps, or went silent
+  std::vector<ProcessState> waiting;  ///< none of these, when the time was over
 };
-/// `recording`: what ask_for_window() returned.
+/// `recording`: what ask_for_window() returned. Asks now and then who still answers.
 WrittenWindow wait_for_window(std::string const& run, std::vector<ProcessState> const& recording,
                               std::chrono::nanoseconds timeout);
 

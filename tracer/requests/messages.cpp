@@ -3,17 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <tuple>
 #include <utility>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
+#include "trace/base/host_name.h"
 #include "tracer/core/sockets/file_descriptor.h"
 
 namespace stepscope::tracer {
@@ -21,9 +24,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Commands with long arguments are the longest that a message has.
+/// Commands and paths are the longest that a message has.
 constexpr size_t kMaxMessageBytes = 64 << 10;
-constexpr size_t kMaxCommandBytes = 1000;
 constexpr char kRequestName[] = "request.json";
 constexpr std::string_view kStateSuffix = ".process.json";
 /// Processes of a run: more files than that are not ours.
@@ -102,16 +104,48 @@ std::string dumped(json const& message) {
   return message.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+bool is_of_this_user(struct stat const& found) {
+  return found.st_uid == ::geteuid() || found.st_uid == 0;
+}
+
+/// The names of files of processes.
+std::vector<std::string> process_files(std::string const& run) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(requests_folder(run), error), end;
+       !error && entry != end && names.size() < kMaxProcesses; entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (!name.starts_with('.') && name.ends_with(kStateSuffix)) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+/// What the names of files begin with for processes of one machine and one space of process ids.
+std::string prefix_of_machine(std::string host, uint64_t process_ids) {
+  std::replace_if(
+      host.begin(), host.end(),
+      [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '_');
+  return fmt::format("{}-{}-", host, process_ids);
+}
+
 }  // namespace
 
 std::string requests_folder(std::string const& run) { return run + "/requests"; }
 
+bool has_requests_folder(std::string const& run) {
+  struct stat found {};
+  return ::lstat(requests_folder(run).c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+         found.st_uid == ::geteuid();
+}
+
+uint64_t own_process_ids() {
+  struct stat found {};
+  return ::stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
+}
+
 std::string state_file_name(ProcessState const& process) {
-  std::string host = process.host;
-  std::replace_if(
-      host.begin(), host.end(),
-      [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '_');
-  return fmt::format("{}-{}{}", host, process.process_id, kStateSuffix);
+  return fmt::format("{}{}{}", prefix_of_machine(process.host, process.process_ids),
+                     process.process_id, kStateSuffix);
 }
 
 std::string to_text(Request const& request) {
@@ -125,10 +159,11 @@ std::string to_text(Request const& request) {
 std::string to_text(ProcessState const& state) {
   return dumped({{"version", state.version},
                  {"host", state.host},
+                 {"process_ids", state.process_ids},
                  {"process_id", state.process_id},
                  {"rank", state.rank},
                  {"world_size", state.world_size},
-                 {"command", state.command.substr(0, kMaxCommandBytes)},
+                 {"command", state.command},
                  {"phase", name_of(kPhases, state.phase)},
                  {"step", state.step},
                  {"step_ns", state.step_ns},
@@ -166,6 +201,7 @@ std::optional<ProcessState> parse_process_state(std::string_view text) {
   reader.read("process_id", state.process_id);
   if (reader.is_good() && state.version != kRequestVersion) return state;
 
+  reader.read("process_ids", state.process_ids);
   reader.read("rank", state.rank);
   reader.read("world_size", state.world_size);
   reader.read("command", state.command);
@@ -195,8 +231,9 @@ base::Expected<void> write_message(std::string const& folder, std::string const&
                       std::strerror(reason));
   };
 
+  ::unlink(beside.c_str());  // left behind, or planted
   FileDescriptor file(
-      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.get() < 0) return failed(errno);
   if (ssize_t const written = ::write(file.get(), text.data(), text.size());
       written != static_cast<ssize_t>(text.size()))
@@ -212,8 +249,7 @@ std::optional<std::string> read_message(std::string const& folder, std::string c
   FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat found {};
   if (file.get() < 0 || ::fstat(file.get(), &found) != 0) return {};
-  bool const is_trusted = found.st_uid == ::geteuid() || found.st_uid == 0;
-  if (!S_ISREG(found.st_mode) || !is_trusted) return {};
+  if (!S_ISREG(found.st_mode) || !is_of_this_user(found)) return {};
   if (found.st_size < 0 || static_cast<size_t>(found.st_size) > kMaxMessageBytes) return {};
 
   std::string text(static_cast<size_t>(found.st_size), '\0');
@@ -232,14 +268,9 @@ std::optional<Request> read_request(std::string const& run) {
 }
 
 std::vector<ProcessState> read_process_states(std::string const& run) {
-  std::string const folder = requests_folder(run);
   std::vector<ProcessState> states;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end;
-       !error && entry != end && states.size() < kMaxProcesses; entry.increment(error)) {
-    std::string const name = entry->path().filename().string();
-    if (name.starts_with('.') || !name.ends_with(kStateSuffix)) continue;
-    auto const text = read_message(folder, name);
+  for (std::string const& name : process_files(run)) {
+    auto const text = read_message(requests_folder(run), name);
     if (auto state = text ? parse_process_state(*text) : std::nullopt)
       states.push_back(std::move(*state));
   }
@@ -250,11 +281,35 @@ std::vector<ProcessState> read_process_states(std::string const& run) {
   return states;
 }
 
+size_t foreign_process_files(std::string const& run) {
+  size_t count = 0;
+  for (std::string const& name : process_files(run)) {
+    struct stat found {};
+    bool const is_there = ::lstat((requests_folder(run) + "/" + name).c_str(), &found) == 0;
+    if (is_there && !is_of_this_user(found)) ++count;
+  }
+  return count;
+}
+
 void forget_processes(std::string const& run, std::optional<int32_t> rank) {
   std::string const folder = requests_folder(run);
   for (ProcessState const& state : read_process_states(run))
     if (!rank || state.rank == *rank) ::unlink((folder + "/" + state_file_name(state)).c_str());
   if (!rank) ::unlink((folder + "/" + kRequestName).c_str());
+}
+
+void forget_dead_processes(std::string const& run) {
+  std::string const prefix = prefix_of_machine(base::host_name(), own_process_ids());
+  for (std::string const& name : process_files(run)) {
+    if (!name.starts_with(prefix)) continue;
+    pid_t process = 0;
+    char const* const first = name.data() + prefix.size();
+    auto const [last, error] = std::from_chars(first, name.data() + name.size(), process);
+
+    bool const is_number = error == std::errc() && std::string_view(last) == kStateSuffix;
+    if (is_number && process > 0 && ::kill(process, 0) != 0 && errno == ESRCH)
+      ::unlink((requests_folder(run) + "/" + name).c_str());
+  }
 }
 
 }  // namespace stepscope::tracer

@@ -7,6 +7,8 @@
 // not count.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,14 +23,19 @@ namespace stepscope::tracer {
 /// The version of these messages. A process answers a request of another version with why it does
 /// nothing.
 inline constexpr int kRequestVersion = 1;
-/// How often a process looks for a request.
-inline constexpr int64_t kRequestPeriodNs = 250'000'000;
+/// How often each process of a job of so many ranks looks for a request: all of them together ask a
+/// file server about a thousand times a second.
+constexpr int64_t request_period_ns(int32_t world_size) {
+  constexpr int64_t kShortestNs = 250'000'000, kLongestNs = 2'000'000'000;
+  constexpr int64_t kRanksAtShortest = 256;
+  return std::clamp(world_size * (kShortestNs / kRanksAtShortest), kShortestNs, kLongestNs);
+}
 
 /// What is asked for. A window is asked for twice: first where every process is, then, once all
 /// have answered, for the steps that all of them can record.
 struct Request {
   enum class Kind : uint8_t {
-    kNone,   ///< nothing any more
+    kNone,   ///< the window whose steps have not come yet is not wanted any more
     kState,  ///< say how far you are
     kWindow,
     kStop,  ///< end recording for good; the program goes on
@@ -47,6 +54,7 @@ struct ProcessState {
 
   int version = kRequestVersion;
   std::string host;
+  uint64_t process_ids = 0;  ///< the namespace of process_id: containers have their own
   int64_t process_id = 0;
   int32_t rank = -1;  ///< −1: it has none
   int32_t world_size = 1;
@@ -66,6 +74,10 @@ struct ProcessState {
 
 /// The folder of the messages of a run.
 std::string requests_folder(std::string const& run);
+/// It is there, and this user's own: not behind a link.
+bool has_requests_folder(std::string const& run);
+/// What ProcessState::process_ids is here; 0 = not known.
+uint64_t own_process_ids();
 /// The name of a process's file in it.
 std::string state_file_name(ProcessState const& process);
 
@@ -84,7 +96,11 @@ base::Expected<void> write_request(std::string const& run, Request const& reques
 std::optional<Request> read_request(std::string const& run);
 /// All that can be read, sorted by rank and process id.
 std::vector<ProcessState> read_process_states(std::string const& run);
+/// Files of processes that belong to another user, which do not count.
+size_t foreign_process_files(std::string const& run);
 /// Removes what an earlier run in this folder has left: all of it, or what one rank has.
 void forget_processes(std::string const& run, std::optional<int32_t> rank);
+/// Removes what processes of this machine have left that are no more.
+void forget_dead_processes(std::string const& run);
 
 }  // namespace stepscope::tracer

@@ -4,10 +4,12 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "trace/base/host_name.h"
 #include "tracer/core/options.h"
@@ -15,9 +17,15 @@
 namespace stepscope::tracer {
 namespace {
 
-std::string whole_file(std::string const& path) {
+/// A process may be hostile: its files are read no further.
+constexpr size_t kMaxBytes = 16 << 20;
+
+std::string text_of(std::string const& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string text(kMaxBytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
 }
 
 /// The value of a variable in an environment whose entries end with a zero byte.
@@ -42,17 +50,19 @@ std::optional<int32_t> rank_in(std::string_view environment) {
   return {};
 }
 
-/// What a program began with; nothing where it is not recorded. Files of other users' processes
-/// cannot be read.
+/// What a program began with; nothing where it is not recorded, or is another user's.
 std::optional<RecordedProcess> look_at(int64_t process) {
   std::string const folder = fmt::format("/proc/{}", process);
-  std::string const environment = whole_file(folder + "/environ");
+  struct stat owner {};
+  if (::stat(folder.c_str(), &owner) != 0 || owner.st_uid != ::geteuid()) return {};
+
+  std::string const environment = text_of(folder + "/environ");
   auto run = value_of(environment, kOutputVariable);
   if (!run || run->empty()) return {};
   // Launchers and shells have the variables, too, and record nothing.
-  if (whole_file(folder + "/maps").find(kTracerLibrary) == std::string::npos) return {};
+  if (text_of(folder + "/maps").find(kTracerLibrary) == std::string::npos) return {};
 
-  std::string command = whole_file(folder + "/cmdline");
+  std::string command = text_of(folder + "/cmdline");
   while (!command.empty() && command.back() == '\0') command.pop_back();
   std::replace(command.begin(), command.end(), '\0', ' ');
   return RecordedProcess{.run = std::move(*run),

@@ -1,6 +1,7 @@
 #include "tracer/requests/request_thread.h"
 
-#include <cerrno>
+#include <algorithm>
+#include <vector>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +17,20 @@ namespace {
 /// The length of a step is measured over this many looks that found another one. Where steps are
 /// short these are some seconds, where they are long as many steps.
 constexpr size_t kStepsSeen = 16;
+/// A message holds no more of a command.
+constexpr size_t kMaxCommandBytes = 1000;
+
+/// The median of them: a pause between two, for an evaluation say, is no step. 0 = not known.
+int64_t usual_step_ns(std::deque<std::pair<int64_t, int64_t>> const& seen) {
+  std::vector<int64_t> lengths;
+  for (size_t i = 1; i < seen.size(); ++i)
+    lengths.push_back((seen[i].first - seen[i - 1].first) / (seen[i].second - seen[i - 1].second));
+  if (lengths.empty()) return 0;
+
+  auto const middle = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return *middle;
+}
 
 ProcessState::Phase phase_of(CaptureWindow const& window) {
   if (window.mode() != CaptureMode::kBaseline) return ProcessState::Phase::kRecording;
@@ -48,10 +63,13 @@ std::optional<Request> RequestThread::take() {
   return std::exchange(asked_, std::nullopt);
 }
 
-void RequestThread::answer(ProcessState::Answer answer, std::optional<StepRange> window) {
+void RequestThread::answer(Request const& request, ProcessState::Answer answer) {
   std::lock_guard const lock(mutex_);
+  if (request.id != state_.request) return;
   state_.answer = answer;
-  if (window) state_.window = *window;
+  bool const has_window =
+      request.kind == Request::Kind::kWindow && answer == ProcessState::Answer::kDone;
+  if (has_window) state_.window = request.steps;
 }
 
 void RequestThread::window_was_written(std::string file) {
@@ -74,25 +92,53 @@ void RequestThread::end(std::string problem, std::chrono::nanoseconds timeout) {
   static_cast<void>(thread_->wait_until_gone(timeout));
 }
 
+void RequestThread::give_up(std::chrono::nanoseconds timeout) {
+  if (std::exchange(has_ended_, true)) return;
+  {
+    std::lock_guard const lock(mutex_);
+    window_ = nullptr;
+    state_.phase = ProcessState::Phase::kEnded;
+  }
+  ended_.ring();
+  static_cast<void>(thread_->wait_until_gone(timeout));
+}
+
+std::string RequestThread::problem() {
+  std::lock_guard const lock(mutex_);
+  return problem_;
+}
+
+void RequestThread::fail_because(std::string problem) {
+  std::lock_guard const lock(mutex_);
+  problem_ = std::move(problem);
+}
+
 void RequestThread::run() {
-  if (auto const own = take_private_descriptors(); !own || !make_folder()) return;
+  if (auto const own = take_private_descriptors(); !own) return fail_because(own.error().message);
+  if (!make_folder())
+    return fail_because(requests_folder(run_) +
+                        ": is no folder of this user, or cannot be made; requests cannot reach "
+                        "the process");
+
+  forget_dead_processes(run_);
   {
     std::lock_guard const lock(mutex_);
     state_.host = base::host_name();
-    state_.command = command_line();
+    state_.process_ids = own_process_ids();
+    state_.command = command_line().substr(0, kMaxCommandBytes);
   }
+
+  std::chrono::nanoseconds const period(request_period_ns(state_.world_size));
   do look();
-  while (!ended_.wait_until_rung(std::chrono::nanoseconds(kRequestPeriodNs)));
+  while (!ended_.wait_until_rung(period));
+  next_try_ns_ = 0;
   publish();
 }
 
 /// For this user alone. A folder of another user, or a link, does not count.
 bool RequestThread::make_folder() {
-  std::string const folder = requests_folder(run_);
-  if (::mkdir(folder.c_str(), 0700) == 0) return true;
-  struct stat found {};
-  return errno == EEXIST && ::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
-         found.st_uid == ::geteuid();
+  ::mkdir(requests_folder(run_).c_str(), 0700);
+  return has_requests_folder(run_);
 }
 
 void RequestThread::look() {
@@ -110,7 +156,7 @@ void RequestThread::take_in(Request const& request) {
 
   if (request.version != kRequestVersion)
     state_.answer = ProcessState::Answer::kOtherVersion;
-  else if (request.kind != Request::Kind::kWindow && request.kind != Request::Kind::kStop)
+  else if (request.kind == Request::Kind::kState)
     state_.answer = ProcessState::Answer::kDone;
   else if (published_)
     asked_ = request;
@@ -128,11 +174,7 @@ void RequestThread::look_at_steps(int64_t now_ns) {
   if (steps_seen_.size() > kStepsSeen) steps_seen_.pop_front();
 
   state_.step = step;
-  if (steps_seen_.size() > 1) {
-    auto const [then_ns, then] = steps_seen_.front();
-    auto const [last_ns, last] = steps_seen_.back();
-    state_.step_ns = (last_ns - then_ns) / (last - then);
-  }
+  state_.step_ns = usual_step_ns(steps_seen_);
   state_.phase = phase_of(*window_);
 }
 
@@ -148,8 +190,17 @@ void RequestThread::publish() {
     without_progress.step_ns = published_->step_ns;
     if (without_progress == *published_) return;
   }
-  // A folder that is full or gone may come back: the next look tries again.
-  if (write_message(requests_folder(run_), state_file_name(now), to_text(now))) published_ = now;
+
+  // A folder that is full or gone may come back.
+  constexpr int64_t kPauseNs = 5'000'000'000;
+  int64_t const now_ns = monotonic_ns();
+  if (now_ns < next_try_ns_) return;
+  if (write_message(requests_folder(run_), state_file_name(now), to_text(now))) {
+    published_ = now;
+    return;
+  }
+  next_try_ns_ = now_ns + kPauseNs;
+  make_folder();
 }
 
 }  // namespace stepscope::tracer

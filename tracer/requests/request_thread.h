@@ -30,20 +30,27 @@ class RequestThread {
 
   /// A window or a stop that was asked for since the last call; answer() it.
   std::optional<Request> take();
-  /// `window`: what will be recorded, where that is what was asked for.
-  void answer(ProcessState::Answer answer, std::optional<StepRange> window);
+  /// Nothing, when another request has come since.
+  void answer(Request const& request, ProcessState::Answer answer);
   void window_was_written(std::string file);
   /// Says the last words and waits for the thread, for `timeout` at most: a file system may hang.
   /// `problem`: why recording ends before the program does. Later calls do nothing.
   void end(std::string problem, std::chrono::nanoseconds timeout);
-  /// 1 while it may live.
-  [[nodiscard]] int64_t threads() const { return has_ended_ ? 0 : 1; }
+  /// The same without last words, which take memory.
+  void give_up(std::chrono::nanoseconds timeout);
+  /// 1 while it lives.
+  [[nodiscard]] int64_t threads() const {
+    return thread_->wait_until_gone(std::chrono::nanoseconds(0)) ? 0 : 1;
+  }
+  /// Why no request can reach the process; empty = one can.
+  [[nodiscard]] std::string problem();
 
  private:
   RequestThread(std::string run, ProcessState self, CaptureWindow const& window)
       : run_(std::move(run)), state_(std::move(self)), window_(&window) {}
   void run();
   bool make_folder();
+  void fail_because(std::string problem);
   void look();
   void take_in(Request const& request);
   void look_at_steps(int64_t now_ns);
@@ -58,10 +65,12 @@ class RequestThread {
   ProcessState state_;
   CaptureWindow const* window_;  ///< null once the session has ended
   std::optional<Request> asked_;
+  std::string problem_;
 
   // The thread's own.
   std::optional<ProcessState> published_;
   std::deque<std::pair<int64_t, int64_t>> steps_seen_;  ///< moment and step, where it changed
+  int64_t next_try_ns_ = 0;                             ///< after a file could not be written
 };
 
 }  // namespace stepscope::tracer

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,11 +67,12 @@ Listed list_run(std::string const& run, std::chrono::nanoseconds timeout) {
 /// The processes on this machine. One that is recorded without requests says nothing of its steps.
 std::vector<Listed> list_machine(std::chrono::nanoseconds timeout) {
   std::map<std::string, Listed> by_run;
+  std::set<std::string> asked;
   for (tracer::RecordedProcess const& process : tracer::recorded_processes()) {
     Listed& listed = by_run[process.run];
     listed.run = process.run;
     if (process.is_on_request) {
-      if (listed.processes.empty()) listed = list_run(process.run, timeout);
+      if (asked.insert(process.run).second) listed = list_run(process.run, timeout);
       continue;
     }
     listed.processes.push_back({.host = process.host,

@@ -23,7 +23,7 @@ using base::printable;
 struct TriggerCommand {
   std::string run, timeout = "10s";
   tracer::AskedWindow asked;
-  bool stops = false, returns_at_once = false;
+  bool stops = false, cancels = false, returns_at_once = false;
 };
 
 std::string processes(size_t count) {
@@ -37,11 +37,12 @@ std::string steps_text(tracer::StepRange steps) {
   return fmt::format("steps {} to {}", first, format_count(static_cast<uint64_t>(steps.last)));
 }
 
-int stop(tracer::Asking& asking, std::chrono::nanoseconds timeout) {
-  auto const stopped = asking.ask_to_stop(timeout);
-  if (!stopped) return report_error(stopped.error());
-  std::printf("stepscope: recording has ended in %s, the programs go on\n",
-              processes(stopped->size()).c_str());
+int ask_to(tracer::Request::Kind kind, char const* what, tracer::Asking& asking,
+           std::chrono::nanoseconds timeout) {
+  auto const answers = asking.ask_to(kind, timeout);
+  if (!answers) return report_error(answers.error());
+  std::printf("stepscope: %s in %s, the programs go on\n", what,
+              processes(answers->size()).c_str());
   return kGood;
 }
 
@@ -83,9 +84,10 @@ int ask_for_window(TriggerCommand const& options, tracer::Asking asking,
       tracer::wait_for_window(options.run, *recording, std::chrono::hours(24 * 365));
   print_window(options.run, window);
   for (tracer::ProcessState const& process : window.without)
-    std::fprintf(stderr, "stepscope: %s ended before it had recorded the %s%s%s\n",
+    std::fprintf(stderr, "stepscope: %s has not recorded the %s: %s\n",
                  printable(tracer::describe(process)).c_str(), steps_text(*steps).c_str(),
-                 process.problem.empty() ? "" : ": ", printable(process.problem).c_str());
+                 process.problem.empty() ? "it has ended, marked none of them or answers no more"
+                                         : printable(process.problem).c_str());
   return window.without.empty() ? kGood : kFinding;
 }
 
@@ -94,8 +96,13 @@ int trigger(TriggerCommand const& options) {
   if (!timeout) return report_error(timeout.error());
   auto asking = tracer::Asking::begin(options.run);
   if (!asking) return report_error(asking.error());
-  if (options.stops) return stop(*asking, std::chrono::nanoseconds(*timeout));
-  return ask_for_window(options, std::move(*asking), std::chrono::nanoseconds(*timeout));
+
+  std::chrono::nanoseconds const patience(*timeout);
+  if (options.stops)
+    return ask_to(tracer::Request::Kind::kStop, "recording ends", *asking, patience);
+  if (options.cancels)
+    return ask_to(tracer::Request::Kind::kNone, "no window is waited for", *asking, patience);
+  return ask_for_window(options, std::move(*asking), patience);
 }
 
 }  // namespace
@@ -104,7 +111,7 @@ Action add_trigger(CLI::App& app) {
   auto const options = std::make_shared<TriggerCommand>();
   app.footer(
       "Each window is a run in a folder of its own, RUN/steps-FIRST-LAST. Exit code 1: a process "
-      "ended before its window.");
+      "has not recorded its window.");
 
   app.add_option("RUN", options->run, "the run that is being recorded with --on-request")
       ->required();
@@ -121,10 +128,15 @@ Action add_trigger(CLI::App& app) {
       ->capture_default_str();
   auto* const at_once = app.add_flag("--no-wait", options->returns_at_once,
                                      "do not wait until the window is written");
-  app.add_flag("--stop", options->stops, "end recording for good; the programs go on")
-      ->excludes(steps)
-      ->excludes(ahead)
-      ->excludes(at_once);
+  app.add_flag("--partial", options->asked.without_missing,
+               "record also where ranks of the job have marked no step");
+
+  auto* const stop =
+      app.add_flag("--stop", options->stops, "end recording for good; the programs go on");
+  auto* const cancel =
+      app.add_flag("--cancel", options->cancels, "give up a window whose first step has not come");
+  stop->excludes(cancel);
+  for (auto* const one : {stop, cancel}) one->excludes(steps)->excludes(ahead)->excludes(at_once);
   return [options] { return trigger(*options); };
 }
 

@@ -70,7 +70,7 @@ TEST_F(RequestsToProcesses, AllOfThemRecordTheSameSteps) {
   EXPECT_THAT(outcome.output,
               AllOf(HasSubstr("will be recorded in 3 processes"),
                     HasSubstr("written by 3 processes; see it with: stepscope analyze run/steps-"),
-                    HasSubstr("waits for a request"), HasSubstr("recording has ended in 3"),
+                    HasSubstr("waits for a request"), HasSubstr("recording ends in 3"),
                     HasSubstr("no process is being recorded there any more"),
                     HasSubstr("still training"), Not(HasSubstr("did not answer"))));
 

@@ -17,15 +17,19 @@ cannot() {
   exit 77
 }
 
-# Each daemon has written its process id.
+# Each daemon has written its process id, and removes it when it ends.
+process_of() { cat "$1" 2>/dev/null || true; }
+
 stop() {
-  local file
+  local file process
   for file in "$folder"/slurmd-*.pid "$folder"/slurmctld.pid "$folder"/munged.pid; do
-    if [[ -s $file ]]; then kill "$(<"$file")" 2>/dev/null || true; fi
-  done
-  for file in "$folder"/*.pid; do
+    process=$(process_of "$file")
+    if [[ -z $process ]]; then continue; fi
+
+    kill "$process" 2>/dev/null || true
+    # One that has ended has no program any more, even where its parent has not asked for its status.
     for _ in $(seq 100); do
-      if [[ ! -s $file ]] || ! kill -0 "$(<"$file")" 2>/dev/null; then break; fi
+      if ! readlink "/proc/$process/exe" >/dev/null; then break; fi
       sleep 0.1
     done
   done

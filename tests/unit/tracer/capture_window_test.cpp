@@ -192,6 +192,7 @@ TEST(CaptureWindowTest, has_no_next_steps_beyond_the_largest_number) {
 TEST(CaptureWindowTest, is_asked_for_steps_again_and_again) {
   CaptureWindow window{WindowOptions{.steps = kNoSteps, .on_request = true}};
   window.thread_begins_annotating();
+  EXPECT_FALSE(window.request({7, 9})) << "no step was marked yet";
   window.thread_begins_step(7);
   EXPECT_TRUE(window.waits_for_request());
   EXPECT_FALSE(window.request({7, 9})) << "it has begun";
@@ -200,6 +201,9 @@ TEST(CaptureWindowTest, is_asked_for_steps_again_and_again) {
 
   EXPECT_TRUE(window.request({9, 10}));
   EXPECT_FALSE(window.waits_for_request());
+  window.withdraw_request();
+  EXPECT_TRUE(window.waits_for_request());
+  EXPECT_TRUE(window.request({9, 10}));
   pass(window);
   EXPECT_EQ(window.openings(), 1U);
   window.end();

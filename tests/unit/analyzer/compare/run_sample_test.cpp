@@ -104,6 +104,7 @@ model::Run run_in_turn(std::string const& turns) {
     run.step(at, 100 + i, i).kernel(at + 2, 98 + i, run.launch(at, 1));
     at += 100 + i;
   }
+
   run.builder().info().facts.emplace_back("turns", turns);
   run.builder().info().facts.emplace_back("Slurm job", "4711");
   return run.finish();

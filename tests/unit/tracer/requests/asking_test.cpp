@@ -47,8 +47,18 @@ TEST(ChooseSteps, LieAheadOfTheFurthestProcess) {
   EXPECT_EQ(choose_steps(processes, {.steps = 2}), (StepRange{106, 107}));
 }
 
+/// They look for requests less often.
+TEST(ChooseSteps, LieFurtherAheadInLargeJobs) {
+  std::vector<ProcessState> processes(1);
+  processes[0].step = 100;
+  processes[0].step_ns = 1'000'000'000;
+  processes[0].world_size = 1 << 20;
+  EXPECT_EQ(choose_steps(processes, {.steps = 1}), (StepRange{117, 117}));
+}
+
 TEST(ChooseSteps, LeaveOutProcessesWithoutSteps) {
   std::vector<ProcessState> processes(2);
+  processes[0].phase = ProcessState::Phase::kAsked;
   processes[1].step = 7;
   EXPECT_EQ(choose_steps(processes, {.steps = 1, .ahead = 3}), (StepRange{10, 10}));
 }
@@ -67,6 +77,7 @@ TEST(ChooseSteps, SayWhyThereAreNone) {
   processes[0].rank = 1;
   processes[0].world_size = 3;
   EXPECT_THAT(reason(), HasSubstr("rank 0, 2 of the job has marked no step yet"));
+  EXPECT_EQ(reason({.ahead = 1, .without_missing = true}), "there are some");
 
   processes[0].rank = -1;
   processes[0].phase = ProcessState::Phase::kAsked;
@@ -90,7 +101,7 @@ TEST_F(AskingTest, NeedsARunThatAnswers) {
 
 TEST_F(AskingTest, IsForOneAtATime) {
   Asking const first = begin();
-  auto const second = Asking::begin(run);
+  auto const second = Asking::begin(run, milliseconds(50));
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().message, HasSubstr("cannot be asked just now, ask again in a moment"));
 }
@@ -145,6 +156,7 @@ TEST_F(AskingTest, DoesNotWaitForTheDead) {
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   ProcessState killed = process(1, 100);
   killed.host = base::host_name();
+  killed.process_ids = own_process_ids();
   killed.process_id = child;
   put(killed);
   ProcessState ended = process(2, 100);
@@ -160,6 +172,31 @@ TEST_F(AskingTest, DoesNotWaitForTheDead) {
   auto const there = begin().ask(kPlenty);
   ASSERT_TRUE(there) << there.error().message;
   EXPECT_THAT(*there, SizeIs(1));
+}
+
+/// A rank that was started again answers for its predecessor on a machine that is gone.
+TEST_F(AskingTest, LeavesOutWhoseRankWasStartedAgain) {
+  put(process(0, 100));
+  ProcessState again = process(0, 3);
+  again.process_id = 77;
+  put(again);
+  AnsweringProcess const alive(run, again, agree);
+  auto const there = begin().ask(milliseconds(300));
+  ASSERT_TRUE(there) << there.error().message;
+  ASSERT_THAT(*there, SizeIs(1));
+  EXPECT_EQ(there->front().process_id, 77);
+}
+
+TEST_F(AskingTest, BelievesAnAnswerOfTheseStepsAlone) {
+  put(process(0, 100));
+  AnsweringProcess const other(run, process(0, 100), [](Request const&, ProcessState& state) {
+    state.window = {500, 504};
+    return Answer::kDone;
+  });
+  Asking asking = begin();
+  auto const there = asking.ask(kPlenty);
+  ASSERT_TRUE(there) << there.error().message;
+  EXPECT_FALSE(asking.ask_for_window(*there, {130, 134}, kPlenty));
 }
 
 TEST_F(AskingTest, RefusesOtherVersions) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <gmock/gmock.h>
 
@@ -29,6 +30,7 @@ TEST_F(RequestMessages, ComeOutAsTheyWentIn) {
   EXPECT_EQ(read_request(run), request);
 
   ProcessState state = process(3, 1234);
+  state.process_ids = 4026531836;
   state.command = "python3 \x01 train.py";
   state.phase = ProcessState::Phase::kRecording;
   state.window = {100, 104};
@@ -114,7 +116,9 @@ TEST_F(RequestMessages, BehindLinksOrTooLargeOrNoFilesDoNotCount) {
 TEST_F(RequestMessages, AreWrittenOverNoFileBehindALink) {
   std::ofstream(run + "/elsewhere") << "mine";
   fs::create_symlink(run + "/elsewhere", path(".request.json.new"));
-  EXPECT_FALSE(write_request(run, {.id = "x"}));
+  EXPECT_TRUE(write_request(run, {.id = "x"}));
+  fs::create_hard_link(run + "/elsewhere", path(".request.json.new"));
+  EXPECT_TRUE(write_request(run, {.id = "y"}));
   std::ifstream file(run + "/elsewhere");
   std::string text;
   std::getline(file, text);
@@ -145,11 +149,33 @@ TEST_F(RequestMessages, OfAnEarlierRunAreForgotten) {
   EXPECT_TRUE(fs::exists(path("notes.txt")));
 }
 
+TEST_F(RequestMessages, OfTheDeadOfThisMachineAreForgotten) {
+  pid_t const child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ProcessState dead = process(0, 5), elsewhere = process(1, 5), contained = process(2, 5);
+  for (ProcessState* const one : {&dead, &contained}) one->host = base::host_name();
+  for (ProcessState* const one : {&dead, &elsewhere}) one->process_ids = own_process_ids();
+  contained.process_ids = own_process_ids() + 1;
+
+  ProcessState alive = dead;
+  alive.rank = 3;
+  alive.process_id = ::getpid();
+  for (ProcessState* const one : {&dead, &elsewhere, &contained}) one->process_id = child;
+  for (ProcessState const& one : {dead, elsewhere, contained, alive}) put(one);
+
+  forget_dead_processes(run);
+  std::vector<int32_t> ranks;
+  for (ProcessState const& state : read_process_states(run)) ranks.push_back(state.rank);
+  EXPECT_THAT(ranks, ElementsAre(1, 2, 3));
+}
+
 /// A host's name is no path.
 TEST_F(RequestMessages, HaveNamesWithinTheFolder) {
   ProcessState state = process(0, 1);
   state.host = "../../x y";
-  EXPECT_EQ(state_file_name(state), "______x_y-1000.process.json");
+  state.process_ids = 7;
+  EXPECT_EQ(state_file_name(state), "______x_y-7-1000.process.json");
 }
 
 }  // namespace

@@ -127,6 +127,37 @@ TEST_F(SessionOnRequest, SaysThatSomebodyElseHasAsked) {
   EXPECT_THAT(again.error().message, HasSubstr("is asked for already"));
 }
 
+TEST_F(SessionOnRequest, GivesAWindowUpWhoseStepsDoNotCome) {
+  begin();
+  {
+    Asking asks = asking();
+    auto const there = asks.ask(kPlenty);
+    ASSERT_TRUE(there) << there.error().message;
+    ASSERT_TRUE(asks.ask_for_window(*there, {1'000'000'000, 1'000'000'001}, kPlenty));
+    ASSERT_TRUE(asks.ask_to(Request::Kind::kNone, kPlenty));
+  }
+  EXPECT_THAT(ask_for({.steps = 2, .ahead = 1000}), SizeIs(2));
+}
+
+/// A helper that uses CUDA, say: it answers, and no window waits in it.
+TEST_F(SessionOnRequest, TakesNoWindowBeforeItsFirstStep) {
+  start();
+  Asking asks = asking();
+  auto const there = asks.ask(kPlenty);
+  ASSERT_TRUE(there) << there.error().message;
+  EXPECT_FALSE(choose_steps(*there, {}));
+  static_cast<void>(asks.ask_for_window(*there, {10, 12}, kPlenty));
+  EXPECT_TRUE(session->window().waits_for_request());
+}
+
+TEST_F(SessionOnRequest, SaysThatNoRequestCanReachIt) {
+  std::ofstream(requests_folder(folder.string())) << "a file";
+  begin();
+  end_program();
+  EXPECT_TRUE(session->stop());
+  EXPECT_THAT(session->message(), HasSubstr("requests cannot reach the process"));
+}
+
 TEST_F(SessionOnRequest, IsTooLateForStepsThatHaveBegun) {
   begin();
   {
@@ -144,7 +175,7 @@ TEST_F(SessionOnRequest, IsTooLateForStepsThatHaveBegun) {
 TEST_F(SessionOnRequest, EndsWhenItIsAskedTo) {
   begin();
   EXPECT_THAT(ask_for({.steps = 2, .ahead = 1000}), SizeIs(2));
-  ASSERT_TRUE(asking().ask_to_stop(kPlenty));
+  ASSERT_TRUE(asking().ask_to(Request::Kind::kStop, kPlenty));
   while (!session->is_over()) std::this_thread::yield();
 
   EXPECT_FALSE(program.get_id() == std::thread::id()) << "the program goes on";
