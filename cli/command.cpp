@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -39,9 +40,30 @@ int report_error(base::Error const& error) {
   return kWrongUse;
 }
 
+namespace {
+
+/// Set, and neither empty nor 0.
+bool is_set(char const* variable) {
+  char const* const text = std::getenv(variable);
+  return text != nullptr && *text != '\0' && std::string_view(text) != "0";
+}
+
+}  // namespace
+
+std::string& color_choice() {
+  static std::string choice = "auto";
+  return choice;
+}
+
 bool use_color() {
+  if (color_choice() != "auto") return color_choice() == "always";
   char const* const no_color = std::getenv("NO_COLOR");
-  return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
+  if (no_color != nullptr && *no_color != '\0') return false;
+  if (is_set("FORCE_COLOR") || is_set("CLICOLOR_FORCE")) return true;
+
+  char const* const terminal = std::getenv("TERM");
+  bool const is_dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  return ::isatty(STDOUT_FILENO) == 1 && !is_dumb;
 }
 
 int terminal_width() {

@@ -53,7 +53,10 @@ class Warnings {
   std::set<std::string> printed_;
 };
 void print_notes_of_ranks(model::Run const& run, Warnings& warnings);
-/// Whether stdout takes colours: a terminal, and NO_COLOR is not set.
+/// What --color says: always, never, or auto.
+std::string& color_choice();
+/// Whether to print colours. auto: not with NO_COLOR; with FORCE_COLOR or CLICOLOR_FORCE; else on a
+/// terminal that is not dumb.
 bool use_color();
 /// Width of the terminal in columns, 100 when there is none.
 int terminal_width();

@@ -32,7 +32,8 @@ std::span<Command const> commands();
   X(import, "convert traces of other tools into a run") \
   X(export, "convert a run for another tool") \
   X(slice, "copy a part of a run, small enough to share") \
-  X(synth, "write a synthetic run of any size with known ground truth")
+  X(synth, "write a synthetic run of any size with known ground truth") \
+  X(completion, "print what makes a shell complete commands and options")
 // clang-format on
 
 #define STEPSCOPE_DECLARE_COMMAND(name, description) Action add_##name(CLI::App& app);

@@ -1,11 +1,16 @@
 // The stepscope program: finds the command, lets it parse its options, runs it, returns its exit
 // code.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.h"
+#include "cli/suggestions.h"
 #include "trace/base/files/truncated_mmap.h"
 #include "trace/base/files/unfinished.h"
 #include "trace/base/format.h"
@@ -14,10 +19,34 @@ namespace {
 
 using namespace stepscope::cli;
 
+/// Names that users of other profilers type.
+constexpr std::array kOtherNames = {std::pair{"analyze", "stats"}, std::pair{"compare", "diff"}};
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names = {"help"};
+  for (Command const& command : commands()) names.emplace_back(command.name);
+  for (auto const& [name, other] : kOtherNames) names.emplace_back(other);
+  return names;
+}
+
 bool is_command(std::string_view name) {
-  auto const known = commands();
-  return std::any_of(known.begin(), known.end(),
-                     [&](Command const& command) { return name == command.name; });
+  auto const known = command_names();
+  return std::find(known.begin(), known.end(), name) != known.end();
+}
+
+/// "help" and "help COMMAND" are "--help" and "COMMAND --help".
+std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty() || arguments.front() != "help") return arguments;
+  arguments.erase(arguments.begin());
+  arguments.resize(std::min<size_t>(arguments.size(), 1));
+  arguments.emplace_back("--help");
+  return arguments;
+}
+
+int refuse(std::string const& what) {
+  std::fprintf(stderr, "stepscope: %s\n", stepscope::base::printable(what).c_str());
+  return kWrongUse;
 }
 
 int run(int argc, char** argv) {
@@ -28,34 +57,43 @@ int run(int argc, char** argv) {
       "Stepscope shows where the time and memory of multi-GPU training go, explains why, "
       "and guards both in CI.",
       "stepscope");
-  app.set_version_flag("--version", "stepscope " STEPSCOPE_VERSION);
+  app.set_version_flag("-V,--version", "stepscope " STEPSCOPE_VERSION);
+  app.add_option("--color", color_choice(), "colours in texts: auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
 
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
   app.footer(
-      "Run 'stepscope COMMAND --help' for the options of a command. "
+      "Run 'stepscope help COMMAND' for the options of a command. "
       "RUN is a .stepscope file or a folder of them.");
 
   std::map<CLI::App const*, Action> actions;
   for (Command const& command : commands()) {
     CLI::App* const sub = app.add_subcommand(command.name, command.summary);
     actions[sub] = command.add(*sub);
+    // Options of the program may follow the command, but for those that hand all on.
+    if (!sub->get_prefix_command()) sub->fallthrough();
+    for (auto const& [name, other] : kOtherNames)
+      if (std::string_view(name) == command.name) sub->alias(other);
   }
 
-  if (argc > 1 && argv[1][0] != '-' && !is_command(argv[1])) {
-    std::fprintf(stderr, "stepscope: %s: no such command, see stepscope --help\n",
-                 stepscope::base::printable(argv[1]).c_str());
-    return kWrongUse;
-  }
+  std::vector<std::string> arguments = arguments_of(argc, argv);
+  std::string const first = arguments.empty() ? std::string() : arguments.front();
+  if (!first.empty() && first.front() != '-' && !is_command(first))
+    return refuse(first + ": no such command" + did_you_mean(first, command_names()) +
+                  ", see stepscope --help");
 
   try {
-    app.parse(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    app.parse(arguments);
   } catch (CLI::Success const& wanted) {  // --help, --version
     return app.exit(wanted);
   } catch (CLI::ParseError const& wrong) {
-    std::fprintf(stderr, "stepscope: %s, see stepscope --help\n",
-                 stepscope::base::printable(wrong.what()).c_str());
-    return kWrongUse;
+    auto const chosen = app.get_subcommands();
+    CLI::App const& command = chosen.empty() ? app : *chosen.front();
+    return refuse(explain(wrong, command) + ", see stepscope " +
+                  (chosen.empty() ? "" : command.get_name() + " ") + "--help");
   }
 
   return actions.at(app.get_subcommands().front())();

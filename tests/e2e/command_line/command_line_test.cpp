@@ -1,0 +1,116 @@
+// How the program answers people: help, what they may have meant, colours, and what shells
+// complete.
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include "tests/e2e/main_job/program.h"
+
+namespace stepscope::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char const* kEscape = "\x1B[";
+
+class CommandLine : public Program {
+ protected:
+  void make_run() const {
+    ASSERT_EQ(stepscope("synth -o run --ranks 2 --steps 4 > made.txt").code, 0);
+  }
+};
+
+TEST_F(CommandLine, SaysWhatSomebodyMayHaveMeant) {
+  Outcome const command = stepscope("analyse run");
+  EXPECT_EQ(command.code, 2);
+  EXPECT_THAT(command.output, HasSubstr("analyse: no such command (did you mean analyze?)"));
+  EXPECT_THAT(stepscope("qwertyuiop").output,
+              AllOf(HasSubstr("no such command, see stepscope --help"), Not(HasSubstr("mean"))));
+
+  Outcome const option = stepscope("slice run --stpes 1:2 -o part");
+  EXPECT_EQ(option.code, 2);
+  EXPECT_THAT(option.output, HasSubstr("--stpes: no such option of slice (did you mean --steps?), "
+                                       "see stepscope slice --help"));
+}
+
+TEST_F(CommandLine, ShowsHelpByName) {
+  EXPECT_EQ(stepscope("help").output, stepscope("--help").output);
+  EXPECT_EQ(stepscope("help slice").output, stepscope("slice --help").output);
+  EXPECT_EQ(stepscope("help slice").code, 0);
+  EXPECT_EQ(stepscope("help slcie").code, 2);
+  EXPECT_EQ(stepscope("-V").output, stepscope("--version").output);
+}
+
+TEST_F(CommandLine, KnowsTheNamesOfOtherProfilers) {
+  make_run();
+  EXPECT_EQ(stepscope("stats run").output, stepscope("analyze run").output);
+  EXPECT_EQ(stepscope("diff run --vs run").output, stepscope("compare run --vs run").output);
+}
+
+TEST_F(CommandLine, ColoursWhereItIsAskedTo) {
+  make_run();
+  auto const is_coloured = [&](std::string const& variables, std::string const& arguments) {
+    Outcome const outcome = shell("env -u NO_COLOR -u FORCE_COLOR -u CLICOLOR_FORCE TERM=xterm " +
+                                  variables + " " + program() + " " + arguments);
+    EXPECT_NE(outcome.code, 2) << outcome.output;
+    return outcome.output.find(kEscape) != std::string::npos;
+  };
+
+  EXPECT_FALSE(is_coloured("", "analyze run")) << "into a pipe";
+  EXPECT_TRUE(is_coloured("", "--color always analyze run"));
+  EXPECT_TRUE(is_coloured("NO_COLOR=1", "analyze run --color=always"));
+  EXPECT_TRUE(is_coloured("FORCE_COLOR=1", "analyze run"));
+  EXPECT_TRUE(is_coloured("CLICOLOR_FORCE=1", "analyze run"));
+  EXPECT_FALSE(is_coloured("FORCE_COLOR=0", "analyze run"));
+  EXPECT_FALSE(is_coloured("FORCE_COLOR=1 NO_COLOR=1", "analyze run"));
+  EXPECT_FALSE(is_coloured("FORCE_COLOR=1", "analyze run --color never"));
+  EXPECT_EQ(stepscope("--color blue analyze run").code, 2);
+}
+
+TEST_F(CommandLine, ColoursOnTerminalsThatAreNotDumb) {
+  if (shell("command -v script").code != 0) GTEST_SKIP() << "needs script (bsdextrautils)";
+  make_run();
+  auto const on_terminal = [&](std::string const& variables) {
+    return shell("env -u NO_COLOR -u FORCE_COLOR -u CLICOLOR_FORCE " + variables +
+                 " script -qec \"" + program() + " analyze run\" /dev/null")
+        .output;
+  };
+
+  EXPECT_THAT(on_terminal("TERM=xterm"), HasSubstr(kEscape));
+  EXPECT_THAT(on_terminal("TERM=dumb"), Not(HasSubstr(kEscape)));
+  EXPECT_THAT(on_terminal("TERM=xterm NO_COLOR=1"), Not(HasSubstr(kEscape)));
+}
+
+TEST_F(CommandLine, IsCompletedByBash) {
+  auto const completed = [&](std::string const& words, int place) {
+    return shell("bash -c 'source <(" + program() + " completion bash); COMP_WORDS=(stepscope " +
+                 words + "); COMP_CWORD=" + std::to_string(place) +
+                 "; _stepscope; echo \"${COMPREPLY[*]}\"'")
+        .output;
+  };
+
+  EXPECT_EQ(completed("whati", 1), "whatif\n");
+  EXPECT_EQ(completed("slice run --anon", 3), "--anonymize\n");
+  EXPECT_EQ(completed("help sli", 2), "slice\n");
+  EXPECT_EQ(completed("slice ru", 2), "\n") << "files, which the shell completes";
+}
+
+TEST_F(CommandLine, WritesCompletionsThatTheShellsTake) {
+  for (std::string const name : {"bash", "zsh", "fish"}) {
+    if (shell("command -v " + name).code != 0) continue;
+    Outcome const checked =
+        shell(program() + " completion " + name + " > script && " + name + " -n script");
+    EXPECT_EQ(checked.code, 0) << name << checked.output;
+  }
+  EXPECT_EQ(stepscope("completion ksh").code, 2);
+
+  if (shell("command -v fish").code != 0) return;
+  ASSERT_EQ(stepscope("completion fish > script").code, 0);
+  EXPECT_THAT(shell("fish -c 'source script; complete -C \"stepscope slice --anon\"'").output,
+              HasSubstr("--anonymize"));
+}
+
+}  // namespace
+}  // namespace stepscope::e2e
