@@ -72,8 +72,8 @@ int run(int argc, char** argv) {
   for (Command const& command : commands()) {
     CLI::App* const sub = app.add_subcommand(command.name, command.summary);
     actions[sub] = command.add(*sub);
-    // Options of the program may follow the command, but for those that hand all on.
-    if (!sub->get_prefix_command()) sub->fallthrough();
+    // Options of the program may follow the command, unless the command hands options on.
+    if (!sub->get_prefix_command() && !sub->get_allow_extras()) sub->fallthrough();
     for (auto const& [name, other] : kOtherNames)
       if (std::string_view(name) == command.name) sub->alias(other);
   }

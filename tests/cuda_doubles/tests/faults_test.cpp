@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cuda_doubles/tests/over_doubles.h"
+#include "trace/base/files/run_folder.h"
 
 namespace stepscope::cuda_doubles {
 namespace {
@@ -90,6 +91,34 @@ TEST_F(CudaFaultsOverDoubles, EachWindowOfStepsHasTheRowsOfItsSteps) {
     EXPECT_EQ(first.kernels(), second.kernels()) << version;
     EXPECT_EQ(first.lost + second.lost, 0U) << version;
   }
+}
+
+/// The training lasts for eight seconds at least, in which two windows are asked for.
+TEST_F(CudaFaultsOverDoubles, EachWindowThatIsAskedForHasTheRowsOfItsSteps) {
+  auto const trial = over_doubles("--version");
+  SKIP_WITHOUT_NAMESPACE(trial);
+  std::string const training = command_over_doubles(
+      program_over_doubles() + " record --on-request -o run -- " + program_over_doubles() +
+          " run mnist --device cuda --batch 2 --steps 400 --no-evaluate "
+          "--log-every 0 --input-delay-ms 20",
+      "");
+  auto const outcome =
+      shell(training + " > training.txt 2>&1 & job=$!\n" + "for i in $(seq 300); do " + program() +
+            " trigger run --steps 2 > asked.txt 2>&1 && break; sleep 0.2; done\n" +
+            "cat asked.txt; " + program() + " trigger run --steps 2\n" +
+            "wait $job; echo training ended with $?; cat training.txt");
+  EXPECT_THAT(outcome.output, HasSubstr("training ended with 0"));
+  EXPECT_THAT(outcome.output, HasSubstr("recorded 2 trace files of 2 windows"));
+
+  auto const windows = base::windows_in(path("run"));
+  ASSERT_EQ(windows.size(), 2U) << outcome.output;
+  auto const rows_of_window = [&](size_t i) {
+    return rows_of("run/" + std::filesystem::path(windows[i]).filename().string());
+  };
+  Rows const first = rows_of_window(0), second = rows_of_window(1);
+  EXPECT_GT(first.kernels(), 0U);
+  EXPECT_EQ(first.kernels(), second.kernels());
+  EXPECT_EQ(first.lost + second.lost, 0U);
 }
 
 /// What the lines of the steps call their loss.

@@ -69,6 +69,13 @@ TEST_F(CommandLine, ColoursWhereItIsAskedTo) {
   EXPECT_EQ(stepscope("--color blue analyze run").code, 2);
 }
 
+/// They take options that are not theirs.
+TEST_F(CommandLine, HandsOptionsOnToWorkloads) {
+  for (std::string const command : {"run", "profile", "tune"})
+    EXPECT_THAT(stepscope(command + " mnist --no-such-thing").output,
+                AllOf(HasSubstr("no-such-thing"), Not(HasSubstr("no such option of " + command))));
+}
+
 TEST_F(CommandLine, ColoursOnTerminalsThatAreNotDumb) {
   if (shell("command -v script").code != 0) GTEST_SKIP() << "needs script (bsdextrautils)";
   make_run();

@@ -177,6 +177,27 @@ TEST_P(EndingTest, loses_nothing) {
   EXPECT_EQ(all, expected) << output;
 }
 
+/// No step is marked and nothing is asked for; the second time no request could reach the program.
+TEST_P(EndingTest, is_the_programs_own_where_it_waits_for_requests) {
+  if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+  if (support::kSanitized && GetParam().exit_code == 128 + SIGSEGV)
+    GTEST_SKIP() << "the sanitizer ends the program";
+
+  options.on_request = true;
+  options.force = true;
+  for (bool const can_listen : {true, false}) {
+    fs::remove_all(fs::path(options.output) / "requests");
+    if (!can_listen) std::ofstream(options.output + "/requests") << "a file";
+    std::string const output = stderr_during([&] {
+      EXPECT_EQ(
+          record_command(options, {support::build_path("tests/ending_program"), GetParam().how})
+              .value(),
+          GetParam().exit_code);
+    });
+    EXPECT_THAT(output, HasSubstr("was asked for no steps"));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Programs, EndingTest,
                          ::testing::Values(Ending{"return"}, Ending{"_exit"}, Ending{"_Exit"},
                                            Ending{"quick_exit"}, Ending{"execv"}, Ending{"execve"},
@@ -184,6 +205,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, EndingTest,
                                            Ending{"execle"}, Ending{"signal-handler"},
                                            Ending{"fork", 2, 2}, Ending{"vfork", 1, 2},
                                            Ending{"failing-exec", 1, 2}, Ending{"handled-fault"},
+                                           Ending{"main-thread-first"},
                                            Ending{"abort", 1, 1, 128 + SIGABRT},
                                            Ending{"sent-fault", 1, 1, 128 + SIGSEGV},
                                            Ending{"fault", 1, 1, 128 + SIGSEGV}),
