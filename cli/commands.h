@@ -25,6 +25,7 @@ std::span<Command const> commands();
   X(check, "CI gate: compare a run with its baseline and its budgets") \
   X(view, "open a run in the desktop viewer") \
   X(info, "list the contents of a run") \
+  X(top, "list what takes the most time: kernels, ranges, calls") \
   X(query, "query a run with SQL") \
   X(mcp, "answer agents' questions about runs (Model Context Protocol)") \
   X(doctor, "check whether this machine is ready, or whether a trace is complete") \

@@ -64,6 +64,7 @@ std::vector<CommandLine> make_command_lines() {
                  cli::add_whatif,
                  {"IN", "--markdown", "--only-changes", "--together", "--change", "overlap",
                   "--change", "input=0", "--change", "straggler=median", "--steps", "1:2"}});
+  all.push_back({"top", cli::add_top, {"IN", "--of", "ops", "--by", "longest"}});
 
   return all;
 }

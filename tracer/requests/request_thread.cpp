@@ -79,17 +79,13 @@ void RequestThread::window_was_written(std::string file) {
 }
 
 void RequestThread::end(std::string problem, std::chrono::nanoseconds timeout) {
-  if (std::exchange(has_ended_, true)) return;
+  if (has_ended_) return;
   {
     std::lock_guard const lock(mutex_);
     if (window_ != nullptr) state_.step = window_->latest_step();
-    window_ = nullptr;
-    state_.phase = ProcessState::Phase::kEnded;
     state_.problem = std::move(problem);
   }
-
-  ended_.ring();
-  static_cast<void>(thread_->wait_until_gone(timeout));
+  give_up(timeout);
 }
 
 void RequestThread::give_up(std::chrono::nanoseconds timeout) {

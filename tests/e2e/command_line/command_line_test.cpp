@@ -90,6 +90,27 @@ TEST_F(CommandLine, ColoursOnTerminalsThatAreNotDumb) {
   EXPECT_THAT(on_terminal("TERM=xterm NO_COLOR=1"), Not(HasSubstr(kEscape)));
 }
 
+TEST_F(CommandLine, ListsWhatTakesTheMostTime) {
+  make_run();
+  Outcome const kernels = stepscope("top run --format csv --limit 3");
+  EXPECT_EQ(kernels.code, 0) << kernels.output;
+  // The same question in SQL, in other words.
+  std::string const rows = "from events where kind = 'kernel' or kind = 'collective'";
+  EXPECT_EQ(kernels.output,
+            stepscope("query run --format csv \"select name, count(*) as count, "
+                      "sum(dur_ns) as total, avg(dur_ns) as mean, max(dur_ns) as longest, "
+                      "sum(dur_ns) * 1.0 / (select sum(dur_ns) " +
+                      rows + ") as share " + rows + " group by name order by 3 desc, 1 limit 3\"")
+                .output);
+
+  Outcome const table = stepscope("top run --of ops --by count");
+  EXPECT_EQ(table.code, 0) << table.output;
+  EXPECT_THAT(table.output, AllOf(HasSubstr("total"), HasSubstr("share"), HasSubstr(" %")));
+  EXPECT_EQ(stepscope("top run --of nothing").code, 2);
+  EXPECT_EQ(stepscope("top run --by 'name; drop table'").code, 2);
+  EXPECT_THAT(stepscope("top run --of calls --rank 0").output, HasSubstr("mean"));
+}
+
 TEST_F(CommandLine, IsCompletedByBash) {
   auto const completed = [&](std::string const& words, int place) {
     return shell("bash -c 'source <(" + program() + " completion bash); COMP_WORDS=(stepscope " +

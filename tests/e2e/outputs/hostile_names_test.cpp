@@ -86,6 +86,8 @@ std::vector<Command> const& commands() {
       {"doctor HOSTILE", {{Is::kText}}},
       {"doctor HOSTILE --json", {{Is::kJson}}},
 
+      {"top HOSTILE --of ops --limit 30", {{Is::kText}}},
+      {"top HOSTILE --of ranges --format csv", {{Is::kCsv}}},
       {"query HOSTILE 'select * from events limit 30'", {{Is::kWholeText}}},
       {"query HOSTILE 'select * from events limit 30' --format csv", {{Is::kCsv}}},
       {"query HOSTILE 'select * from tracks' --format csv", {{Is::kCsv}}},
