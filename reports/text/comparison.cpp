@@ -204,6 +204,9 @@ std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChang
   std::string text;
   size_t count = 0;
   double ns = 0;
+  constexpr size_t kIndent = 15;  // and the sign that a name was cut
+  size_t const name_columns =
+      std::min(2 * kMostKernelColumns, static_cast<size_t>(width) - kIndent);
 
   for (auto const& kernel : comparison.kernels) {
     if (kernel.where != where) continue;
@@ -214,7 +217,7 @@ std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChang
 
     if (count < kMostChangedRows)
       text +=
-          wrapped(fmt::format("{} ({:.4g} {})", shown(kernel.name, 2 * kMostKernelColumns), calls,
+          wrapped(fmt::format("{} ({:.4g} {})", shown(kernel.name, name_columns), calls,
                               calls == 1 ? "call" : "calls"),
                   width, fmt::format("  {:>10}  ", base::format_duration(std::llround(of_kernel))),
                   "              ");
@@ -233,7 +236,7 @@ std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChang
 }  // namespace
 
 std::string comparison_text(Comparison const& comparison, TextOptions const& options) {
-  Paint const paint{options.color};
+  Paint const paint{options.color, options.width};
   int const width = std::max(options.width, 60);
   using Where = analyzer::KernelChange::Where;
 

@@ -64,7 +64,7 @@ std::string history_section(analyzer::GateResult const& result, int width) {
 }  // namespace
 
 std::string gate_text(analyzer::GateResult const& result, TextOptions const& options) {
-  Paint const paint{options.color};
+  Paint const paint{options.color, options.width};
   int const width = std::max(options.width, 60);
 
   std::string text = wrapped(gate_headline(result), width, "", "");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -99,23 +100,48 @@ size_t columns_of(std::string_view text) {
   }));
 }
 
-std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint const& paint) {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+/// The first column and those of [first, last).
+std::string aligned_part(Rows const& rows, std::vector<size_t> const& widths, size_t first,
+                         size_t last, Paint const& paint) {
+  std::string text;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    auto const pad = [&](size_t i) { return std::string(widths[i] - columns_of(rows[r][i]), ' '); };
+    std::string line = "  " + rows[r][0] + pad(0);
+    for (size_t i = first; i < last; ++i) line += "  " + pad(i) + rows[r][i];
+    text += (r == 0 ? paint.dim(line) : line) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string aligned(Rows const& rows, Paint const& paint) {
   std::vector<size_t> widths;
   for (auto const& row : rows)
     for (size_t i = 0; i < row.size(); ++i) {
       if (i >= widths.size()) widths.push_back(0);
       widths[i] = std::max(widths[i], columns_of(row[i]));
     }
+  if (widths.empty()) return {};
+
+  // Tables are made for a terminal of that width, and for pipes.
+  constexpr int kUsualWidth = 100;
+  bool const is_narrow = paint.width > 0 && paint.width < kUsualWidth;
+  size_t const room = is_narrow ? static_cast<size_t>(paint.width) : SIZE_MAX;
 
   std::string text;
-  for (size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (size_t i = 0; i < rows[r].size(); ++i) {
-      std::string const pad(widths[i] - columns_of(rows[r][i]), ' ');
-      line += "  " + (i == 0 ? rows[r][i] + pad : pad + rows[r][i]);
-    }
-    text += (r == 0 ? paint.dim(line) : line) + "\n";
-  }
+  size_t first = 1;
+  do {
+    size_t last = first, taken = 2 + widths[0];
+    while (last < widths.size() && (last == first || taken + 2 + widths[last] <= room))
+      taken += 2 + widths[last++];
+    text += (text.empty() ? "" : "\n") + aligned_part(rows, widths, first, last, paint);
+    first = last;
+  } while (first < widths.size());
   return text;
 }
 

@@ -11,9 +11,10 @@
 
 namespace stepscope::reports {
 
-/// ANSI colours, or none.
+/// ANSI colours, or none; and how much room tables have.
 struct Paint {
   bool color = false;
+  int width = 0;  ///< columns of the terminal; 0 = not known
   [[nodiscard]] std::string bold(std::string_view text) const;
   [[nodiscard]] std::string dim(std::string_view text) const;
   /// A marker word of equal width for each severity.
@@ -27,6 +28,8 @@ std::string part_marks(int part_index, int count, Paint const& paint);
 std::string stacked_bar(std::array<double, kPartCount> const& shares, int width,
                         Paint const& paint);
 /// Rows of equal size: the first column left, the others right aligned; the first row is a heading.
+/// A table that does not fit a terminal of less than 100 columns is printed in parts, each with the
+/// first column.
 std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint const& paint);
 /// Text broken at blanks to lines of at most `width` columns, each ended by a newline.
 std::string wrapped(std::string_view text, int width, std::string_view first_indent,

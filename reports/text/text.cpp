@@ -147,10 +147,12 @@ std::string device_rows_text(model::Run const& run, analyzer::Analysis const& an
     rows.push_back(summary.has_steps ? steps_row(run, analysis.devices[i], means[i])
                                      : window_row(run, analysis.devices[i]));
 
-  std::string text =
-      summary.has_steps ? "  In the steps; window and busy: in the whole recording, from the first "
-                          "to the last device operation\n"
-                        : "  In the whole recording, from the first to the last device operation\n";
+  constexpr int kUsualWidth = 100;
+  std::string text = wrapped(
+      summary.has_steps ? "In the steps; window and busy: in the whole recording, from the first "
+                          "to the last device operation"
+                        : "In the whole recording, from the first to the last device operation",
+      paint.width > 0 ? std::max(paint.width, 60) : kUsualWidth, "  ", "  ");
   text += aligned(rows, paint);
   if (shown_devices < analysis.devices.size())
     text += fmt::format("  … and {} (--json has all)\n",
@@ -209,7 +211,7 @@ std::string trace_integrity_text(model::Run const& run, analyzer::Analysis const
 
 std::string analysis_text(model::Run const& run, analyzer::Analysis const& analysis,
                           TextOptions const& options) {
-  Paint const paint{options.color};
+  Paint const paint{options.color, options.width};
   int const width = std::max(options.width, 60);
   Summary const summary = summarize(analysis);
   std::string text = heading(run, analysis, summary, paint);

@@ -88,7 +88,7 @@ std::vector<Listed> list_machine(std::chrono::nanoseconds timeout) {
 }
 
 void print_text(std::vector<Listed> const& runs) {
-  reports::Paint const paint{use_color()};
+  reports::Paint const paint{use_color(), terminal_width()};
   for (Listed const& listed : runs) {
     std::printf("%s\n", base::printable(listed.run).c_str());
 

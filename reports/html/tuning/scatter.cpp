@@ -13,7 +13,7 @@ namespace {
 
 // The picture's own units; the page scales it.
 constexpr double kWidth = 640, kHeight = 460;
-constexpr double kLeft = 64, kRight = 16, kTop = 14, kBottom = 52;
+constexpr double kLeft = 64, kRight = 26, kTop = 14, kBottom = 52;
 constexpr double kPointRadius = 4.5;
 /// What a share has to lie in to be drawn: intervals of two pairs may reach anywhere.
 constexpr double kMostShownShareOfStep = 10;

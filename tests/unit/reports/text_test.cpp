@@ -27,6 +27,29 @@ TEST(AnalysisText, says_the_verdict_the_split_the_devices_and_the_findings) {
   EXPECT_THAT(text, HasSubstr("if fixed, by replay: 2.6 × as fast"));
 }
 
+TEST(AnalysisText, fits_a_terminal_of_80_columns_and_loses_nothing) {
+  Sample const sample = make_slow_sample();
+  std::string const narrow = analysis_text(sample.run, sample.analysis, {.width = 80});
+  std::istringstream lines(narrow);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 80U) << line;
+
+  std::string const wide = analysis_text(sample.run, sample.analysis);
+  for (char const* const column : {"device ", "exp. comm", "overlap", "peak reserved"}) {
+    EXPECT_THAT(wide, HasSubstr(column));
+    EXPECT_THAT(narrow, HasSubstr(column));
+  }
+}
+
+TEST(Aligned, has_the_first_column_in_each_part_of_a_narrow_table) {
+  std::vector<std::vector<std::string>> const rows = {{"name", "first", "second"}, {"a", "1", "2"}};
+  EXPECT_EQ(aligned(rows, {}), "  name  first  second\n  a         1       2\n");
+  EXPECT_EQ(aligned(rows, {.width = 21}), aligned(rows, {}));
+  EXPECT_EQ(aligned(rows, {.width = 20}),
+            "  name  first\n  a         1\n\n  name  second\n  a          2\n");
+  EXPECT_EQ(aligned(rows, {.width = 1}), aligned(rows, {.width = 20})) << "a column at least";
+  EXPECT_EQ(aligned({}, {.width = 20}), "");
+}
+
 TEST(AnalysisText, has_no_escape_codes_unless_colour_is_asked_for) {
   Sample const sample = make_slow_sample();
   EXPECT_THAT(analysis_text(sample.run, sample.analysis), Not(HasSubstr("\x1b")));
