@@ -8,6 +8,7 @@
 #include "analyzer/whatif/replay/predicted_timeline.h"
 #include "analyzer/whatif/replay/replay.h"
 #include "bench/median.h"
+#include "trace/base/malloc_tuning.h"
 #include "trace/import/open/open_run.h"
 
 namespace {
@@ -35,6 +36,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: whatif_replay RUN\n");
     return 2;
   }
+
+  base::keep_freed_memory();  // as every command does that opens a run
 
   auto const run = import::open_run({argv[1]});
   if (!run) {
