@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 #include "cli/commands.h"
 #include "query/output.h"
 #include "query/part.h"
@@ -75,7 +73,7 @@ class TopTable final : public query::RowSink {
     names_.emplace_back("name");
   }
   bool row(std::span<model::Cell const> cells) override {
-    names_.push_back(base::printable(cells[0].text));
+    names_.emplace_back(cells[0].text);
     numbers_.push_back({time_of(cells[2]), base::format_share(number_of(cells[5])),
                         base::format_count(static_cast<uint64_t>(number_of(cells[1]))),
                         time_of(cells[3]), time_of(cells[4])});
@@ -89,20 +87,9 @@ class TopTable final : public query::RowSink {
   std::vector<std::string> names_;                 ///< of the same rows
 };
 
-/// At most so many columns; cut texts end with "…".
-std::string cut(std::string const& text, size_t columns) {
-  if (reports::columns_of(text) <= columns) return text;
-  size_t bytes = 0;
-  for (size_t seen = 0; bytes < text.size(); ++bytes) {
-    bool const begins = (static_cast<unsigned char>(text[bytes]) & 0xC0U) != 0x80U;
-    if (begins && seen++ + 1 >= columns) break;
-  }
-  return text.substr(0, bytes) + "…";
-}
-
 void TopTable::print(int width) const {
   constexpr size_t kLeastName = 20;
-  constexpr size_t kGap = 2;
+  constexpr size_t kGap = 3;  // and the sign that a name was cut
   reports::Paint const paint{use_color()};
   std::string const table = reports::aligned(numbers_, {});
 
@@ -113,7 +100,7 @@ void TopTable::print(int width) const {
 
     size_t const taken = reports::columns_of(line) + kGap;
     size_t const room = static_cast<size_t>(std::max(width, 0));
-    line += "  " + cut(names_[i], room > taken + kLeastName ? room - taken : kLeastName);
+    line += "  " + reports::shown(names_[i], room > taken + kLeastName ? room - taken : kLeastName);
     std::printf("%s\n", (i == 0 ? paint.dim(line) : line).c_str());
   }
 }

@@ -195,10 +195,12 @@ Expected<Asking::Answers> Asking::answers_to(Request request, std::chrono::nanos
 
   auto const end = Clock::now() + timeout;
   for (;;) {
-    Answers answers{.id = request.id};
+    Answers answers;
     for (ProcessState& process : read_process_states(run_)) {
+      // What one of another version says in answer is not known here.
       bool const has_answered =
-          process.request == request.id && process.answer != ProcessState::Answer::kNone;
+          process.version != kRequestVersion ||
+          (process.request == request.id && process.answer != ProcessState::Answer::kNone);
       if (has_answered)
         answers.answered.push_back(std::move(process));
       else if (may_live(process))

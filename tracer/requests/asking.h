@@ -60,7 +60,6 @@ class Asking {
 
  private:
   struct Answers {
-    std::string id;  ///< of the request
     std::vector<ProcessState> answered, silent;
   };
   Asking(std::string run, base::LockFile lock) : run_(std::move(run)), lock_(std::move(lock)) {}

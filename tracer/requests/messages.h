@@ -90,7 +90,7 @@ std::optional<ProcessState> parse_process_state(std::string_view text);
 /// Errors: the folder is gone, full or not writable.
 base::Expected<void> write_message(std::string const& folder, std::string const& name,
                                    std::string const& text);
-/// Nothing when there is none, or none that counts.
+/// Nothing when no file of that name counts.
 std::optional<std::string> read_message(std::string const& folder, std::string const& name);
 base::Expected<void> write_request(std::string const& run, Request const& request);
 std::optional<Request> read_request(std::string const& run);

@@ -1,5 +1,5 @@
-// stepscope completion SHELL: prints what makes a shell complete commands, options and workloads.
-// It is made of the commands' own definitions.
+// stepscope completion SHELL: prints what makes a shell complete commands and options, made of the
+// commands' own definitions.
 #include <cstdio>
 #include <functional>
 #include <memory>

@@ -208,6 +208,16 @@ TEST_F(AskingTest, RefusesOtherVersions) {
   EXPECT_THAT(there.error().message, HasSubstr("another version of Stepscope"));
 }
 
+/// Its file has parts that are not known here, and may lack others.
+TEST_F(AskingTest, KnowsAProcessOfAnotherVersionByItsFile) {
+  ASSERT_TRUE(write_message(requests_folder(run), "node-1-12.process.json",
+                            R"({"version": 7, "host": "node", "process_id": 12})"));
+  auto const there = begin().ask(kPlenty);
+  ASSERT_FALSE(there);
+  EXPECT_THAT(there.error().message,
+              HasSubstr("process 12 on node: is recorded by another version of Stepscope"));
+}
+
 TEST_F(AskingTest, WaitsUntilTheWindowIsWritten) {
   ProcessState written = process(0, 134), skipped = process(1, 140), ended = process(2, 131),
                waiting = process(3, 129);
