@@ -16,10 +16,11 @@ namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
 
-/// While the command runs: Ctrl-C is its business, SIGTERM and SIGHUP are handed on.
+/// While the command runs: Ctrl-C is its business, SIGTERM and SIGHUP are handed on. A signal that
+/// asks for a ring may be sent to all processes of a job, and is for the command alone.
 class ForwardedSignals {
  public:
-  ForwardedSignals() {
+  explicit ForwardedSignals(int asks_for_ring) : asks_for_ring_(asks_for_ring) {
     sigemptyset(&waited_);
     for (int const signal : {SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&waited_, signal);
     ::pthread_sigmask(SIG_BLOCK, &waited_, &mask_before_);
@@ -27,6 +28,7 @@ class ForwardedSignals {
     ignore.sa_handler = SIG_IGN;
     ::sigaction(SIGINT, &ignore, &interrupt_before_);
     ::sigaction(SIGQUIT, &ignore, &quit_before_);
+    if (asks_for_ring_ != 0) ::sigaction(asks_for_ring_, &ignore, &asking_before_);
   }
   ~ForwardedSignals() { restore(); }
   ForwardedSignals(ForwardedSignals const&) = delete;
@@ -36,6 +38,7 @@ class ForwardedSignals {
   void restore() {
     ::sigaction(SIGINT, &interrupt_before_, nullptr);
     ::sigaction(SIGQUIT, &quit_before_, nullptr);
+    if (asks_for_ring_ != 0) ::sigaction(asks_for_ring_, &asking_before_, nullptr);
     ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   }
   /// The status as waitpid() gives it.
@@ -53,6 +56,8 @@ class ForwardedSignals {
   sigset_t waited_{}, mask_before_{};
   struct sigaction interrupt_before_ {};
   struct sigaction quit_before_ {};
+  int const asks_for_ring_;  ///< 0 = no signal does
+  struct sigaction asking_before_ {};
 };
 
 struct CommandResult {
@@ -65,7 +70,7 @@ Expected<CommandResult> run_command(RecordOptions const& options, std::string co
   auto const sampling = open_sampling(options);
   auto const environment = traced_environment(options, library, sampling_variables(sampling.get()));
 
-  ForwardedSignals signals;
+  ForwardedSignals signals(options.ring ? options.ring->signal : 0);
   auto const started = start_command(command, environment, [&] { signals.restore(); });
   if (!started) return base::fail_with(started);
   if (sampling != nullptr) sampling->run();

@@ -8,18 +8,20 @@
 #include <vector>
 
 #include "trace/base/expected.h"
+#include "tracer/core/flight/flight_options.h"
 
 namespace stepscope::tracer {
 
 struct RecordOptions {
   std::string output;  ///< the run's folder: made when missing
-  // Which part; at most one of steps, every_steps, on_request, range, delay_ns and
+  // Which part; at most one of steps, every_steps, on_request, ring, range, delay_ns and
   // from_code, see WindowOptions.
   std::string steps;        ///< "A:B", both inclusive; "A:B,C:D": several windows; empty = all
   int64_t every_steps = 0;  ///< a window of for_steps steps at each multiple of it; 0 = none
   int64_t for_steps = 0;    ///< 0 = the default of 5
   bool on_request = false;  ///< the steps that are asked for (requests/asking.h), and no others
-  std::string range;        ///< "NAME" or "NAME@DOMAIN"; empty = no range decides
+  std::optional<FlightOptions> ring;  ///< the last while, when something happens
+  std::string range;                  ///< "NAME" or "NAME@DOMAIN"; empty = no range decides
   std::optional<int64_t> delay_ns, duration_ns;
   bool from_code = false;
   size_t buffer_mb = 0;  ///< memory for events on their way to the file; 0 = the tracer's default

@@ -157,6 +157,9 @@ std::string why_no_events(Recorded const& recorded, RecordOptions const& options
   if (options.on_request)
     return fmt::format("was asked for no steps, ask while it runs with stepscope trigger {}",
                        base::printable(options.output));
+  if (options.ring)
+    return "marked nothing, was forked from a program that is recorded, or was ended by a signal "
+           "that leaves no time to write the ring (SIGKILL, a lack of memory)";
   if (!options.range.empty())
     return fmt::format("opened no NVTX range {}, choose another with --range",
                        base::printable(options.range));
@@ -213,6 +216,7 @@ void set_window(RecordOptions const& options, Variables& set) {
     set.emplace_back(kEveryVariable, fmt::format("{}", every));
   }
   if (options.on_request) set.emplace_back(kOnRequestVariable, "1");
+  if (options.ring) set.emplace_back(kRingVariable, to_variable(*options.ring));
 
   if (!options.range.empty()) set.emplace_back(kRangeVariable, options.range);
   if (options.delay_ns) set.emplace_back(kDelayVariable, fmt::format("{}", *options.delay_ns));
@@ -254,14 +258,14 @@ void set_preload(std::string const& library, Variables& set) {
 /// The environment without what `set` replaces, and without what an outer `stepscope record` set
 /// for its own run: that must not leak into this one.
 std::vector<std::string> inherited_environment(Variables const& set) {
-  std::array<std::string, 20> const ours = {
-      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,
-      kReportLossVariable,     kStepsVariable,          kRangeVariable,
-      kEveryVariable,          kOnRequestVariable,      kDelayVariable,
-      kDurationVariable,       kFromCodeVariable,       kBufferVariable,
-      kCudaBufferVariable,     kCudaBufferSizeVariable, kNcclVariable,
-      kSampleVariable,         kTurnSocketVariable,     kTurnStepsVariable,
-      kSamplerVariable,        kOtherNcclPluginVariable};
+  std::array<std::string, 21> const ours = {
+      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH",  kOutputVariable,
+      kReportLossVariable,     kStepsVariable,           kRangeVariable,
+      kEveryVariable,          kOnRequestVariable,       kDelayVariable,
+      kDurationVariable,       kFromCodeVariable,        kBufferVariable,
+      kCudaBufferVariable,     kCudaBufferSizeVariable,  kNcclVariable,
+      kSampleVariable,         kTurnSocketVariable,      kTurnStepsVariable,
+      kSamplerVariable,        kOtherNcclPluginVariable, kRingVariable};
 
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -339,12 +343,15 @@ Expected<void> check_options(RecordOptions const& options) {
 
   int const choices =
       static_cast<int>(!options.steps.empty()) + static_cast<int>(options.every_steps > 0) +
-      static_cast<int>(options.on_request) + static_cast<int>(!options.range.empty()) +
-      static_cast<int>(options.delay_ns.has_value()) + static_cast<int>(options.from_code);
+      static_cast<int>(options.on_request) + static_cast<int>(options.ring.has_value()) +
+      static_cast<int>(!options.range.empty()) + static_cast<int>(options.delay_ns.has_value()) +
+      static_cast<int>(options.from_code);
   if (choices > 1)
     return fail(
-        "--steps, --every, --on-request, --range, --delay and --from-code: each says where "
-        "recording begins, give one of them");
+        "--steps, --every, --on-request, --ring, --range, --delay and --from-code: each says what "
+        "to record, give one of them");
+  if (options.ring && options.duration_ns)
+    return fail("--duration: goes with a recording that has an end, leave it out beside --ring");
 
   if (!options.nccl.empty()) {
     if (auto const detail = parse_nccl_detail(options.nccl); !detail)
@@ -448,7 +455,7 @@ void print_what_was_recorded(RecordOptions const& options, std::string const& pr
   size_t const files = recorded.files - recorded.without_events;
   std::string of_windows;
   if (size_t const windows = base::windows_in(options.output).size(); windows > 0)
-    of_windows = fmt::format(" of {} window{}", windows, windows == 1 ? "" : "s");
+    of_windows = " of " + base::format_count(windows, options.ring ? "ring" : "window");
   fmt::print(stderr, "stepscope: recorded {} trace file{}{}, {}, in {}\n", files,
              files == 1 ? "" : "s", of_windows, base::format_bytes(recorded.bytes), options.output);
 }

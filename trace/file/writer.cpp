@@ -88,12 +88,19 @@ Expected<TraceWriter> TraceWriter::append_to(std::string const& path,
   return writer;
 }
 
+TraceWriter TraceWriter::to(BlockSink& sink, base::BlockMemory const& memory) {
+  TraceWriter writer(memory);
+  writer.sink_ = &sink;
+  return writer;
+}
+
 TraceWriter::TraceWriter(TraceWriter&& other) noexcept { *this = std::move(other); }
 
 TraceWriter& TraceWriter::operator=(TraceWriter&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(failure_, other.failure_);
   std::swap(fd_, other.fd_);
+  std::swap(sink_, other.sink_);
   std::swap(offset_, other.offset_);
 
   std::swap(appended_at_, other.appended_at_);
@@ -170,6 +177,12 @@ Expected<void> TraceWriter::write_sorted_events(model::TrackId track, model::Eve
   return {};
 }
 
+Expected<void> TraceWriter::write_encoded(BlockHeader const& header, base::ByteSpan payload) {
+  begin_block();
+  block_.put_bytes(payload);
+  return write_block(header);
+}
+
 Expected<void> TraceWriter::write_summary(model::TrackId track,
                                           model::TrackSummary const& summary) {
   BlockHeader header;
@@ -194,6 +207,7 @@ Expected<void> TraceWriter::write_steps(std::vector<StepSpan> const& steps) {
 }
 
 Expected<void> TraceWriter::finish() {
+  if (sink_ != nullptr) return {};
   uint64_t const index_offset = offset_;
   BlockHeader header;
   header.type = static_cast<uint16_t>(BlockType::kIndex);
@@ -233,6 +247,7 @@ void TraceWriter::begin_block() {
 /// Completes the header of the block in block_ and writes it, and what readers need to believe it.
 Expected<void> TraceWriter::write_block(BlockHeader header) {
   if (auto const written = write_unpadded(header); !written) return written;
+  if (sink_ != nullptr) return {};
   claims_.add(index_.back().header);
   return pad();
 }
@@ -256,6 +271,7 @@ Expected<void> TraceWriter::write_unpadded(BlockHeader header) {
 
   header.stored_size = static_cast<uint32_t>(payload.size());
   if (header.compressed == 0) header.raw_size = header.stored_size;
+  if (sink_ != nullptr) return sink_->add(header, payload);
   block_.patch_bytes(0, encode_block_header(header, payload).span());
 
   IndexEntry const entry{offset_, block_.size(), header};

@@ -21,6 +21,19 @@
 
 namespace stepscope::file {
 
+/// Where blocks go that are not for a file yet.
+class BlockSink {
+ public:
+  BlockSink() = default;
+  BlockSink(BlockSink const&) = delete;
+  BlockSink& operator=(BlockSink const&) = delete;
+  virtual ~BlockSink() = default;
+
+  /// A whole block as a file would have it, its header complete; `payload` is only there during the
+  /// call. Errors: as a write to a file.
+  virtual base::Expected<void> add(BlockHeader const& header, base::ByteSpan payload) = 0;
+};
+
 /// Not thread-safe. After the first failed write (disk full, file gone) every further call returns
 /// that error and writes nothing: what is in the file stays readable.
 class TraceWriter {
@@ -35,6 +48,9 @@ class TraceWriter {
   /// writes a new index. When a write fails the file is made what it was. A link is refused.
   static base::Expected<TraceWriter> append_to(std::string const& path,
                                                std::vector<IndexEntry> blocks);
+
+  /// Makes no file: blocks go to `sink`, which must outlive the writer; finish() gives it no index.
+  static TraceWriter to(BlockSink& sink, base::BlockMemory const& memory = base::kHeapBlocks);
 
   TraceWriter(TraceWriter&& other) noexcept;
   TraceWriter& operator=(TraceWriter&& other) noexcept;
@@ -58,6 +74,8 @@ class TraceWriter {
   base::Expected<void> write_events(model::TrackId track, model::EventBatch const& batch);
   /// The same of events that are sorted by (start, −dur).
   base::Expected<void> write_sorted_events(model::TrackId track, model::EventView events);
+  /// A block that another writer gave its sink.
+  base::Expected<void> write_encoded(BlockHeader const& header, base::ByteSpan payload);
   /// Writes the track's summary, once a track, after its last events.
   base::Expected<void> write_summary(model::TrackId track, model::TrackSummary const& summary);
   /// Where the steps are; once a file.
@@ -80,6 +98,7 @@ class TraceWriter {
   std::string path_;
   std::string failure_;
   int fd_ = -1;
+  BlockSink* sink_ = nullptr;  ///< instead of a file
   uint64_t offset_ = 0;
   std::optional<uint64_t>
       appended_at_;  ///< size of the finished file behind which this writer goes on

@@ -69,6 +69,11 @@ void FileThread::wait_until_idle() {
   room_.wait(lock, [this] { return queue_.empty() && !is_working_; });
 }
 
+bool FileThread::is_idle() {
+  std::lock_guard const lock(mutex_);
+  return opened_ && (!*opened_ || (queue_.empty() && !is_working_));
+}
+
 void FileThread::execute(Waiting const& waiting, file::TraceWriter& writer) {
   std::string failure;
   bool is_done = false;
@@ -148,6 +153,19 @@ void FileThread::write_index(file::TraceWriter& writer) {
   }
 }
 
+void FileThread::begin_to_end() {
+  if (!thread_) return;
+  {
+    std::lock_guard const lock(mutex_);
+    ending_ = Ending::kWithIndex;
+  }
+  wake_.notify_one();
+}
+
+bool FileThread::has_ended() const {
+  return !thread_ || thread_->wait_until_gone(std::chrono::nanoseconds(0));
+}
+
 void FileThread::end_thread(Ending ending) {
   if (writer_here_ && ending == Ending::kWithIndex) write_index(*writer_here_);
   writer_here_.reset();
@@ -155,7 +173,7 @@ void FileThread::end_thread(Ending ending) {
 
   {
     std::lock_guard const lock(mutex_);
-    ending_ = ending;
+    if (ending_ == Ending::kNotYet) ending_ = ending;
   }
   wake_.notify_one();
 

@@ -65,8 +65,13 @@ class FileThread {
   void submit(size_t rows, Job job);
   /// Waits until everything that was submitted is done.
   void wait_until_idle();
+  /// The same, without waiting: done, or the file could not be opened.
+  [[nodiscard]] bool is_idle();
   /// A job failed: later ones can only fail too.
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  /// As end_with_index(), without waiting for it: has_ended() tells.
+  void begin_to_end();
+  [[nodiscard]] bool has_ended() const;
   /// Does what waits, writes the file's index unless a job failed, and ends the thread. Nothing may
   /// be submitted afterwards.
   void end_with_index() { end_thread(Ending::kWithIndex); }

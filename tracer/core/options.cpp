@@ -140,6 +140,8 @@ std::optional<CaptureOptions> options_from_environment() {
   CaptureOptions options;
   options.folder = folder;
   options.window = window_from_environment();
+  if (char const* const text = std::getenv(kRingVariable); text != nullptr)
+    options.ring = from_variable(text);
 
   options.buffer_bytes = buffer_bytes(kBufferVariable, options.buffer_bytes);
   options.cuda_buffers_bytes = buffer_bytes(kCudaBufferVariable, options.cuda_buffers_bytes);

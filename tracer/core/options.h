@@ -5,6 +5,7 @@
 //   STEPSCOPE_EVERY_STEPS     N: those of STEPSCOPE_STEPS again N steps later, 2 N and so on
 //   STEPSCOPE_ON_REQUEST      1: only the steps that `stepscope trigger` asks for, each time in a
 //                             window of its own
+//   STEPSCOPE_RING            what to keep in memory and when to write it (flight_options.h)
 //   STEPSCOPE_RANGE           NAME or NAME@DOMAIN: only while the first NVTX range of it is open
 //   STEPSCOPE_DELAY_NS        only from this long after the program's first event
 //   STEPSCOPE_FROM_CODE       1: only from cudaProfilerStart to cudaProfilerStop, or from and to
@@ -39,6 +40,7 @@
 
 #include "trace/base/expected.h"
 #include "tracer/core/capture_window.h"
+#include "tracer/core/flight/flight_options.h"
 
 namespace stepscope::tracer {
 
@@ -51,6 +53,7 @@ inline constexpr char const* kOutputVariable = "STEPSCOPE_OUTPUT";
 inline constexpr char const* kStepsVariable = "STEPSCOPE_STEPS";
 inline constexpr char const* kEveryVariable = "STEPSCOPE_EVERY_STEPS";
 inline constexpr char const* kOnRequestVariable = "STEPSCOPE_ON_REQUEST";
+inline constexpr char const* kRingVariable = "STEPSCOPE_RING";
 inline constexpr char const* kRangeVariable = "STEPSCOPE_RANGE";
 inline constexpr char const* kDelayVariable = "STEPSCOPE_DELAY_NS";
 inline constexpr char const* kFromCodeVariable = "STEPSCOPE_FROM_CODE";
@@ -105,6 +108,7 @@ inline constexpr std::string_view kCudaBufferSetting =
 struct CaptureOptions {
   std::string folder;
   WindowOptions window;
+  std::optional<FlightOptions> ring;  ///< instead of a window
   size_t buffer_bytes = kDefaultBufferMb << 20;
   size_t cuda_buffers_bytes = kDefaultCudaBufferMb << 20;  ///< all of CUPTI's buffers together
   size_t cuda_buffer_bytes = kDefaultCudaBufferBytes;      ///< each of them

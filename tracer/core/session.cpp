@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
-#include <filesystem>
 #include <utility>
 
 #include <sys/syscall.h>
@@ -11,6 +10,7 @@
 
 #include "trace/base/files/run_folder.h"
 #include "tracer/core/process/process_info.h"
+#include "tracer/core/process/trace_files.h"
 #include "tracer/core/threads/short_slices.h"
 #include "tracer/core/unforked_memory.h"
 
@@ -29,10 +29,6 @@ constexpr int64_t kLookPeriodNs = 50'000'000;
 constexpr int64_t kDeviceWorkTimeoutNs = 2'000'000'000;
 /// The last words of the thread that answers requests may take so long at most.
 constexpr std::chrono::seconds kRequestTimeout{1};
-/// File names tried before giving up. Few are numbered, the others have the time in them: a process
-/// that executes a thousand programs makes as many files under one process id.
-constexpr int kNameAttempts = 100, kNumberedNames = 8;
-
 /// Fits the memory that is kept for it. Said as it is, or behind "0 events were lost: ".
 constexpr char kMemoryRanOut[] =
     "stepscope: memory ran out, the last events were lost; free memory and record again";
@@ -44,12 +40,6 @@ void add_facts(model::TraceInfo& info, std::vector<std::pair<std::string, std::s
                                       [&](auto const& one) { return one.first == fact.first; });
     if (!is_there) info.facts.push_back(std::move(fact));
   }
-}
-
-int64_t epoch_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
 }  // namespace
@@ -92,8 +82,11 @@ Session::~Session() { stop(); }
 bool Session::start() {
   bool const is_later = options_.forked || options_.window.repeats();
   if (options_.window.repeats()) store_.expect_several_files();
+  if (options_.ring) flight_.emplace(options_, store_);
 
-  bool const may_start = (is_later || (begin_file() && file_is_open())) && listen();
+  // A forked child has no steps as a rule, and what it would keep is lost when it is killed.
+  bool const is_left_out = options_.ring && options_.forked;
+  bool const may_start = !is_left_out && (is_later || (begin_file() && file_is_open())) && listen();
   if (may_start && start_thread()) return true;
 
   if (requests_) requests_->end(report_.failure, kRequestTimeout);
@@ -105,10 +98,12 @@ bool Session::start() {
   return false;
 }
 
-/// Where windows are asked for. A forked child is not asked: it has no steps as a rule.
+/// Where windows are asked for, or a ring is kept. A forked child is not asked: it has no steps as
+/// a rule.
 bool Session::listen() {
-  if (!options_.window.on_request || options_.forked) return true;
+  if ((!options_.window.on_request && !flight_) || options_.forked) return true;
   ProcessState self;
+  if (flight_) self.phase = ProcessState::Phase::kKeeping;
   self.process_id = ::getpid();
   self.rank = options_.rank.value_or(-1);
   self.world_size = options_.world_size;
@@ -154,6 +149,7 @@ void Session::join_writer() const {
 
 bool Session::end_window(std::chrono::seconds timeout) {
   is_last_window_.store(true, std::memory_order_relaxed);
+  end_reason_.store("the program ended its recording", std::memory_order_relaxed);
   window_.close();
   if (!wait_for_end(timeout)) return false;
   join_writer();
@@ -168,6 +164,7 @@ bool Session::stop_without_locks(std::chrono::seconds timeout) {
 
 bool Session::stop_after_crash(std::chrono::seconds timeout) {
   for (auto const& source : sources_) source->program_crashes();
+  end_reason_.store("the program crashed, or a signal ended it", std::memory_order_relaxed);
   return stop_without_locks(timeout);
 }
 
@@ -218,6 +215,7 @@ void Session::run_until_stopped() {
   while (!stopping) {
     stopping = stop_requested_.wait_for(kDrainPeriod);
     drain_once();
+    if (flight_) look_at_ring();
     answer_request();
     if (!begin_window_file()) break;
     if (window_is_over()) stopping = !goes_on() || stopping;
@@ -230,7 +228,7 @@ void Session::run_until_stopped() {
 
 bool Session::begin_file() {
   file_threads_ = 1;
-  auto output = FileThread::begin([this] { return create_file(); });
+  auto output = FileThread::begin([this] { return flight_ ? begin_ring() : create_file(); });
 
   if (!output) {
     file_threads_ = 0;
@@ -239,7 +237,9 @@ bool Session::begin_file() {
   }
 
   output_ = std::move(*output);
-  if (options_.window.repeats())
+  if (flight_)
+    flight_->begin(*output_);
+  else if (options_.window.repeats())
     store_.begin_file(output_.get());
   else
     store_.set_output(output_.get());
@@ -277,10 +277,13 @@ void Session::answer_request() {
       break;
     case Request::Kind::kStop:
       is_last_window_.store(true, std::memory_order_relaxed);
+      end_reason_.store("stepscope trigger --stop asked for the end", std::memory_order_relaxed);
       window_.close();
       break;
+    case Request::Kind::kRing:
+      break;  // not one of these: take_ring()
     case Request::Kind::kWindow:
-      if (!window_.waits_for_request()) return requests_->answer(*asked, Answer::kBusy);
+      if (flight_ || !window_.waits_for_request()) return requests_->answer(*asked, Answer::kBusy);
       if (!window_.request(asked->steps)) return requests_->answer(*asked, Answer::kTooLate);
       break;
   }
@@ -356,28 +359,14 @@ base::Expected<file::TraceWriter> Session::create_file() {
   auto earlier_facts = std::move(store_.info.facts);
   store_.info = describe_process(options, tick_source_, origin_epoch_ns_);
   add_facts(store_.info, std::move(earlier_facts));
-  if (options.folder != options_.folder) {
-    std::error_code error;
-    std::filesystem::create_directory(options.folder, error);
-    if (error) return base::fail("{}: cannot be made ({})", options.folder, error.message());
-  }
 
-  base::Expected<file::TraceWriter> created = base::fail("no name was tried");
-  for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
-    int64_t const number = attempt < kNumberedNames ? attempt : epoch_ns();
-    std::string const path = options.folder + "/" + trace_file_name(options_, ::getpid(), number);
-    created = file::TraceWriter::create(path, kUnforkedBlocks);
-
-    if (created) {
-      // A disk that is full already: the next block says so again.
-      [[maybe_unused]] auto const written = created->write_description(store_.info, {}, store_.log);
-      report_.path = path;
-      return created;
-    }
-
-    if (::access(path.c_str(), F_OK) != 0) break;  // not "it exists": the next name would fail too
-  }
-  return created;
+  auto created = create_trace_file(options_, options.folder);
+  if (!created) return base::fail_with(created);
+  // A disk that is full already: the next block says so again.
+  [[maybe_unused]] auto const written =
+      created->writer.write_description(store_.info, {}, store_.log);
+  report_.path = created->path;
+  return std::move(created->writer);
 }
 
 void Session::drain_once() {
@@ -386,8 +375,13 @@ void Session::drain_once() {
   window_.keep_time(clock_.latest_ns());
   for (auto const& source : sources_) source->drain(store_, clock_);
   if (clock_.latest_ns() - last_refresh_ns_ < kRefreshPeriodNs) return;
+
   last_refresh_ns_ = clock_.latest_ns();
-  for (auto const& source : sources_) source->refresh(store_);
+  dropped_ = 0;
+  for (auto const& source : sources_) {
+    source->refresh(store_);
+    dropped_ += source->dropped();
+  }
   store_.read_names();
 }
 
@@ -401,7 +395,8 @@ bool Session::window_is_over() {
 
 /// The writer thread and the file's, and those of sources.
 int64_t Session::own_threads() const {
-  int64_t threads = 1 + file_threads_ + (requests_ ? requests_->threads() : 0);
+  int64_t threads = 1 + file_threads_ + (flight_ ? flight_->threads() : 0) +
+                    (requests_ ? requests_->threads() : 0);
   for (auto const& source : sources_) threads += source->threads();
   return threads;
 }
@@ -455,7 +450,10 @@ void Session::add_losses(Source const& source) {
     most_dropped_ = dropped - interrupting;
     report_.dropped_setting = source.buffer_setting();
   }
+  add_problem(source);
+}
 
+void Session::add_problem(Source const& source) {
   std::string const problem = source.problem();
   if (problem.empty()) return;
   if (report_.problem.empty()) report_.problem = problem;
@@ -513,11 +511,14 @@ void Session::finish() {
   for (auto const& source : sources_) {
     source->refresh(store_);
     source->finish(store_, clock_.latest_ns());
-    add_losses(*source);
+    if (!flight_) add_losses(*source);
   }
 
   if (window_.has_never_opened()) store_.info.facts.emplace_back(kNeverBeganFact, "yes");
-  if (output_) close_file();
+  if (output_ && flight_)
+    close_ring();
+  else if (output_)
+    close_file();
   if (requests_) {
     if (report_.problem.empty()) report_.problem = requests_->problem();
     requests_->end(report_.failure, kRequestTimeout);

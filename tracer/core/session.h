@@ -19,6 +19,7 @@
 #include "tracer/core/clock.h"
 #include "tracer/core/device_registry.h"
 #include "tracer/core/file_thread.h"
+#include "tracer/core/flight/flight_recorder.h"
 #include "tracer/core/options.h"
 #include "tracer/core/source.h"
 #include "tracer/core/threads/doorbell.h"
@@ -128,6 +129,9 @@ class Session {
   bool goes_on();
   bool listen();
   void answer_request();
+  void look_at_ring();
+  void add_ring(WrittenRing const& written);
+  void close_ring();
   void end_window_of_sources();
   void bring_names();
   void close_file();
@@ -135,12 +139,14 @@ class Session {
   bool write_file_here();
   base::Expected<file::TraceWriter> create_file();
   bool start_thread();
+  base::Expected<file::TraceWriter> begin_ring();
   void drain_once();
   bool window_is_over();
   [[nodiscard]] CaptureOptions options_of_file() const;
   [[nodiscard]] int64_t own_threads() const;
   bool program_has_ended();
   void add_losses(Source const& source);
+  void add_problem(Source const& source);
   void finish();
 
   CaptureOptions const options_;
@@ -161,15 +167,18 @@ class Session {
   std::atomic<Driver> driver_{Driver::kNone};
   std::atomic<bool> process_ends_next_{false};
   std::atomic<bool> is_last_window_{false};  ///< whatever else was asked for
+  std::atomic<char const*> end_reason_{"the program ended"};
 
   // The writer thread's own.
   TraceStore store_;
   ClockFit clock_;
+  std::optional<FlightRecorder> flight_;  ///< where a ring is kept, in the memory of `output_`
   std::unique_ptr<FileThread> output_;
   std::shared_ptr<RequestThread> requests_;  ///< where windows are asked for
   int64_t last_refresh_ns_ = 0, last_look_ns_ = 0, done_since_ns_ = -1;
   uint64_t most_dropped_ = 0;
-  uint64_t files_ = 0;  ///< of windows, where there are several
+  uint64_t dropped_ = 0;  ///< as of the last refresh
+  uint64_t files_ = 0;    ///< of windows, where there are several
   /// What a source has lost, as the files of earlier windows say.
   struct Losses {
     uint64_t dropped = 0, interrupting = 0, on_tracks = 0;

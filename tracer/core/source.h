@@ -42,6 +42,9 @@ class Source {
   /// The window has ended at `end_ns` and others may come: writes what waits, and closes what is
   /// open. The next drain is for the next window's file.
   virtual void end_window(TraceStore& /*store*/, int64_t /*end_ns*/) {}
+  /// After a drain: ids that the store gave before mean nothing any more, but `renamed` gives their
+  /// texts other ones.
+  virtual void names_begin_anew(RowWatcher::Renamed const& /*renamed*/) {}
   /// Capture ends at `end_ns`: closes what is open.
   virtual void finish(TraceStore& store, int64_t end_ns) = 0;
   /// No device work is known to be under way.

@@ -8,9 +8,6 @@
 namespace stepscope::tracer {
 namespace {
 
-/// The table of names is emptied beyond this: a program that makes up a name an event must not fill
-/// the memory of its process.
-constexpr size_t kMaxStringBytes = 64 << 20;
 /// What a name costs in the table beside its characters: nodes, pointers, the string object.
 constexpr size_t kStringOverhead = 100;
 /// A row of another track may be written so much later than one that began at the same time.
@@ -147,11 +144,30 @@ void TraceStore::write_strings() {
   });
   written_strings_ = count;
 
+  if (watcher_ != nullptr) return;  // begin_names_anew()
   if (string_bytes_ < kMaxStringBytes) return;
   first_string_ += count - 1;
   strings_ = model::StringTable();
   string_bytes_ = 0;
   written_strings_ = 1;
+}
+
+void TraceStore::begin_names_anew(std::function<void(RowWatcher::Renamed const&)> const& tell) {
+  write_strings();
+  model::StringTable const before = std::exchange(strings_, model::StringTable());
+  uint32_t const first = first_string_;
+  name_space_ = (name_space_ + 1) % kNameSpaces;
+  first_string_ = name_space_ * kNamesOfSpace;
+  string_bytes_ = 0;
+  written_strings_ = 1;
+
+  auto const renamed = [&](model::StringId name) {
+    bool const is_known = name.value > first && name.value - first < before.size();
+    return is_known ? intern(before.text(model::StringId{name.value - first})) : model::StringId{0};
+  };
+  for (Batch& batch : batches_) batch.rows.rename(renamed);
+  watcher_->names_begin_anew(renamed);
+  tell(renamed);
 }
 
 void TraceStore::write_description() {
@@ -201,6 +217,7 @@ void TraceStore::write_rows(model::TrackId id) {
   batch.since_ns = -1;
   RowBatch ended = batch.rows.take(std::move(fresh));
   if (live_memory_) live_memory_->add(id, ended);
+  if (watcher_ != nullptr) watcher_->see(id, ended);
   output_->submit(
       rows, [output = output_, id, events = std::move(ended)](file::TraceWriter& writer) mutable {
         model::EventView const view = events.view();
@@ -244,6 +261,17 @@ void TraceStore::begin_file(FileThread* output) {
         .add(model::EventKind::kMemory, call.start_ns, call.dur_ns, call.name, call.correlation,
              call.detail);
   });
+}
+
+void TraceStore::keep_ring(FileThread* output, RowWatcher& watcher) {
+  output_ = output;
+  watcher_ = &watcher;
+}
+
+void TraceStore::for_each_open(int64_t now_ns,
+                               std::function<void(model::TrackId, RowBatch)> const& call) const {
+  for (uint32_t i = 0; i < batches_.size(); ++i)
+    if (batches_[i].rows.open() > 0) call(model::TrackId{i}, batches_[i].rows.open_rows(now_ns));
 }
 
 void TraceStore::flush(int64_t now_ns, bool all) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,11 +17,27 @@
 #include "trace/model/string_table.h"
 #include "trace/model/trace.h"
 #include "tracer/core/file_thread.h"
+#include "tracer/core/flight/name_spaces.h"
 #include "tracer/core/rows/live_memory.h"
 #include "tracer/core/rows/track_rows.h"
 #include "tracer/core/threads/thread_names.h"
 
 namespace stepscope::tracer {
+
+/// Sees rows on their way to the output.
+class RowWatcher {
+ public:
+  RowWatcher() = default;
+  RowWatcher(RowWatcher const&) = delete;
+  RowWatcher& operator=(RowWatcher const&) = delete;
+  virtual ~RowWatcher() = default;
+
+  /// Rows that have ended, in the order in which they are written.
+  virtual void see(model::TrackId track, RowBatch const& rows) = 0;
+  /// What is written from now on names other texts. `renamed` gives the new id of an old one.
+  using Renamed = std::function<model::StringId(model::StringId)>;
+  virtual void names_begin_anew(Renamed const& renamed) = 0;
+};
 
 /// Used by the writer thread alone.
 class TraceStore {
@@ -46,6 +63,20 @@ class TraceStore {
   void begin_file(FileThread* output);
   /// False where names have filled their memory: the next file would lack some of them.
   [[nodiscard]] bool can_begin_file() const { return first_string_ == 0; }
+
+  // What keeps a ring.
+  /// `watcher` sees all rows that go to `output`, which has no end (name_spaces.h).
+  void keep_ring(FileThread* output, RowWatcher& watcher);
+  /// So many texts are there that begin_names_anew() is due.
+  [[nodiscard]] bool has_many_names() const {
+    return string_bytes_ >= kMaxStringBytes || strings_.size() >= kNamesOfSpace / 2;
+  }
+  /// Between two rounds of the sources: forgets all texts but those of rows that wait here. Calls
+  /// `tell` with what gives other ids to the texts that somebody else goes on using.
+  void begin_names_anew(std::function<void(RowWatcher::Renamed const&)> const& tell);
+  /// Calls `call` with the rows of each track that have not ended, as if they ended at `now_ns`.
+  void for_each_open(int64_t now_ns,
+                     std::function<void(model::TrackId, RowBatch)> const& call) const;
 
   /// The text's id in the file. A text may get another id later, when the table of names was
   /// emptied to keep its memory bounded.
@@ -110,6 +141,10 @@ class TraceStore {
   void write_tracks();
   void track_changed(model::TrackId id);
 
+  /// The table of names is emptied beyond this: a program that makes up a name an event must not
+  /// fill the memory of its process.
+  static constexpr size_t kMaxStringBytes = 64 << 20;
+
   FileThread* output_ = nullptr;
   model::StringTable strings_;
   size_t string_bytes_ = 0;
@@ -126,6 +161,8 @@ class TraceStore {
       std::make_shared<ThreadNames>();  ///< jobs of the output hold it, too
   std::map<std::pair<int32_t, int64_t>, model::TrackId> streams_;
   std::optional<LiveMemory> live_memory_;  ///< where several files are expected
+  RowWatcher* watcher_ = nullptr;          ///< where a ring is kept
+  uint32_t name_space_ = 0;
   bool description_changed_ = false;  ///< the session writes the first one when it makes the file
 };
 

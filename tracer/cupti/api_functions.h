@@ -55,6 +55,10 @@ class ApiFunctions {
     return look_up(domain, cbid, store);
   }
 
+  void forget() {
+    for (auto& known : functions_) known.clear();
+  }
+
  private:
   /// Larger numbers are damage.
   static constexpr CUpti_CallbackId kMaxFunctions = 1 << 16;

@@ -54,6 +54,9 @@ class CuptiSource : public Source {
   void snapshot() override;
   void drain(TraceStore& store, ClockFit const& clock) override;
   void end_window(TraceStore& store, int64_t end_ns) override;
+  void names_begin_anew(RowWatcher::Renamed const& renamed) override {
+    if (decoder_) decoder_->names_begin_anew(renamed);
+  }
   void finish(TraceStore& store, int64_t end_ns) override;
   [[nodiscard]] bool idle() const override;
   void refresh(TraceStore& store) override;

@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "tracer/core/flight/asked_signal.h"
 #include "tracer/core/process/process_info.h"
 #include "tracer/core/threads/uninterrupted.h"
 #include "tracer/inject/checkers.h"
@@ -41,6 +42,8 @@ STEPSCOPE_THREAD_LOCAL bool this_thread_attaches = false;
 /// kStopTimeout for a program that ends without exit handlers. Shorter: it may do so in a signal
 /// handler that interrupted a holder of what the writer waits for.
 constexpr std::chrono::seconds kAbruptStopTimeout{5};
+/// As that, where all that was kept is still to be written.
+constexpr std::chrono::seconds kRingStopTimeout{20};
 
 /// The process's capture. Held by a pointer that is never deleted, so that nothing here is
 /// destroyed before its last user.
@@ -140,6 +143,7 @@ void after_fork_in_child() {
   Process& self = process();
   unlock_after_fork(self);
   forget_session(self);
+  leave_signal();
   self.has_spoken = false;
   self.forked = true;
 }
@@ -161,6 +165,7 @@ enum class End : uint8_t {
 };
 
 bool stop(Session& session, End end) {
+  auto const abrupt_timeout = session.options().ring ? kRingStopTimeout : kAbruptStopTimeout;
   if (end == End::kInOrder || end == End::kAbruptly) session.process_ends_next();
   switch (end) {
     case End::kOfCapture:
@@ -168,9 +173,9 @@ bool stop(Session& session, End end) {
       return session.stop(kStopTimeout);
     case End::kAbruptly:
     case End::kByExec:
-      return session.stop_without_locks(kAbruptStopTimeout);
+      return session.stop_without_locks(abrupt_timeout);
     case End::kByCrash:
-      return session.stop_after_crash(kAbruptStopTimeout);
+      return session.stop_after_crash(abrupt_timeout);
   }
   return false;
 }
@@ -190,7 +195,18 @@ void end_recording(End end) {
 
 void process_ends_abruptly() { end_recording(End::kAbruptly); }
 void process_executes() { end_recording(End::kByExec); }
-void process_crashes() { end_recording(End::kByCrash); }
+/// Another program may have asked for the end: drivers are sound then.
+void signal_ends_process(int signal) {
+  bool const is_crash = is_crash_signal(signal);
+  end_recording(is_crash ? End::kByCrash : End::kAbruptly);
+}
+
+/// The program sends itself a signal that ends it as a rule. What was kept would be lost; a trace
+/// that is written all the time is not, and a program that waits for the signal goes on.
+void process_signals_itself() {
+  Session const* const session = process().recording;
+  if (session != nullptr && session->options().ring) end_recording(End::kAbruptly);
+}
 
 void exec_has_failed() {
   Process& self = process();
@@ -225,8 +241,9 @@ void be_alone() {
   uninterrupted([&] { end_session_and_threads(self, session); });
 }
 
-constexpr ExitHooks kExitHooks = {process_ends_abruptly, process_executes, exec_has_failed,
-                                  be_alone, thread_exits};
+constexpr ExitHooks kExitHooks = {
+    process_ends_abruptly, process_signals_itself, process_executes, exec_has_failed, be_alone,
+    thread_exits};
 
 void prepare_process_once(Process& self) {
   static bool prepared = false;  // under self.mutex
@@ -268,7 +285,7 @@ void start_session(Process& self) {
   self.nvtx = &nvtx;
   self.recorded_process = ::getpid();
   self.recording = session;
-  watch_fatal_signals(process_crashes);
+  watch_fatal_signals(signal_ends_process, session->options().ring.has_value());
 }
 
 /// Under self.mutex. Without memory nothing is recorded; the next event tries again.

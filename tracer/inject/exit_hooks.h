@@ -6,11 +6,13 @@
 
 namespace stepscope::tracer {
 
-/// The first three may be called in a signal handler, and in a child that still shares the memory
+/// The first four may be called in a signal handler, and in a child that still shares the memory
 /// of its parent (vfork). They take no lock, allocate nothing and return within a bounded time.
 struct ExitHooks {
   /// The process is about to end without running exit handlers.
   void (*before_end)();
+  /// It is about to send itself a signal that ends it.
+  void (*before_signal)();
   /// It is about to execute another program.
   void (*before_exec)();
   /// It did not execute the other program after all.

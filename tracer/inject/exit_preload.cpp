@@ -1,8 +1,10 @@
 // libstepscope-exit.so, which `stepscope record` preloads into the programs that it starts. It
 // notifies the tracer, where a process has loaded it, of three events. The process is about to end
-// without exit handlers (_exit, as forks of Python do), or to execute another program (exec…):
-// buffers then reach the file. Or it asks for what only a process of one thread gets (unshare,
-// setns). Needs nothing but the C library; without a tracer it only passes on.
+// without exit handlers: by _exit, as forks of Python do, or by a signal that it sends itself. Or
+// it executes another program (exec…): buffers then reach the file. Or it asks for what only a
+// process of one thread gets (unshare, setns). Needs nothing but the C library; without a tracer it
+// only passes on.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -15,6 +17,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,6 +67,8 @@ constinit Next<ExecWithEnvironment> next_execvpe{"execvpe"};
 constinit Next<int(int, char* const*, char* const*)> next_fexecve{"fexecve"};
 constinit Next<int(int)> next_unshare{"unshare"};
 constinit Next<int(int, int)> next_setns{"setns"};
+constinit Next<int(int)> next_raise{"raise"};
+constinit Next<int(pid_t, int)> next_kill{"kill"};
 
 /// Early, because dlsym() may not be called in a signal handler, where _exit() and execve() may.
 __attribute__((constructor)) void find_all() {
@@ -78,6 +83,14 @@ __attribute__((constructor)) void find_all() {
   next_fexecve.find();
   next_unshare.find();
   next_setns.find();
+  next_raise.find();
+  next_kill.find();
+}
+
+void tell_signal() {
+  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire);
+      hooks != nullptr)
+    hooks->before_signal();
 }
 
 void tell_end() {
@@ -90,6 +103,25 @@ void tell_end() {
   tell_end();
   if (Exit* const function = next.get(); function != nullptr) function(status);
   for (;;) ::syscall(SYS_exit_group, status);
+}
+
+/// Signals that end a program which leaves them alone. Handlers that have cleaned up send theirs
+/// again so, and the tracer's own cannot be in their place.
+constexpr std::array kEndingSignals = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE,
+                                       SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ};
+
+bool ends_process(int signal) {
+  if (::getpid() == 1) return false;  // of a container: it cannot end itself so
+  if (signal == SIGKILL) return true;
+  if (std::find(kEndingSignals.begin(), kEndingSignals.end(), signal) == kEndingSignals.end())
+    return false;
+  struct sigaction now {};
+  return ::sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+         now.sa_handler == SIG_DFL;
+}
+
+bool is_own_process(pid_t process) {
+  return process == ::getpid() || process == 0 || process == -::getpgrp();
 }
 
 bool is_program(char const* path) {
@@ -193,6 +225,15 @@ __attribute__((visibility("default"))) void _exit(int status) {
 }
 __attribute__((visibility("default"))) void _Exit(int status) noexcept {
   end_process(next_exit_now_c99, status);
+}
+
+__attribute__((visibility("default"))) int raise(int signal) noexcept {
+  if (ends_process(signal)) tell_signal();
+  return call(next_raise, signal);
+}
+__attribute__((visibility("default"))) int kill(pid_t process, int signal) noexcept {
+  if (is_own_process(process) && ends_process(signal)) tell_signal();
+  return call(next_kill, process, signal);
 }
 
 __attribute__((visibility("default"))) int execve(char const* path, char* const* arguments,

@@ -1,5 +1,6 @@
 #include "tracer/inject/fatal_signals.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -11,9 +12,10 @@
 namespace stepscope::tracer {
 namespace {
 
-constexpr std::array kFatalSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+constexpr std::array kCrashes = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+constexpr std::array kRequests = {SIGTERM, SIGHUP, SIGINT};
 
-std::atomic<void (*)()> before_the_end{nullptr};
+std::atomic<void (*)(int)> before_the_end{nullptr};
 
 void end_as_by_default(int signal) {
   struct sigaction action {};
@@ -30,7 +32,7 @@ void repeat(int signal, siginfo_t* info) {
 
 void on_fatal_signal(int signal, siginfo_t* info, void* /*context*/) {
   int const error = errno;
-  if (auto* const before = before_the_end.load()) before();
+  if (auto* const before = before_the_end.load()) before(signal);
   end_as_by_default(signal);
   repeat(signal, info);
   errno = error;
@@ -43,25 +45,37 @@ bool is_ours(struct sigaction const& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_fatal_signal;
 }
 
-}  // namespace
-
-void watch_fatal_signals(void (*before)()) {
-  before_the_end = before;
+void watch(int signal) {
   struct sigaction ours {};
   ours.sa_sigaction = on_fatal_signal;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (int const signal : kFatalSignals) {
-    struct sigaction now {};
-    if (::sigaction(signal, nullptr, &now) == 0 && is_by_default(now))
-      ::sigaction(signal, &ours, nullptr);
-  }
+
+  struct sigaction now {};
+  if (::sigaction(signal, nullptr, &now) == 0 && is_by_default(now))
+    ::sigaction(signal, &ours, nullptr);
+}
+
+void leave(int signal) {
+  struct sigaction now {};
+  if (::sigaction(signal, nullptr, &now) == 0 && is_ours(now)) end_as_by_default(signal);
+}
+
+}  // namespace
+
+bool is_crash_signal(int signal) {
+  return std::find(kCrashes.begin(), kCrashes.end(), signal) != kCrashes.end();
+}
+
+void watch_fatal_signals(void (*before)(int signal), bool requests_too) {
+  before_the_end = before;
+  for (int const signal : kCrashes) watch(signal);
+  if (!requests_too) return;
+  for (int const signal : kRequests) watch(signal);
 }
 
 void leave_fatal_signals() {
-  for (int const signal : kFatalSignals) {
-    struct sigaction now {};
-    if (::sigaction(signal, nullptr, &now) == 0 && is_ours(now)) end_as_by_default(signal);
-  }
+  for (int const signal : kCrashes) leave(signal);
+  for (int const signal : kRequests) leave(signal);
 }
 
 }  // namespace stepscope::tracer

@@ -57,6 +57,11 @@ class Decoder {
   void end_window(int64_t end_ns, TraceStore& store);
   /// Capture ends: every open range ends at `end_ns`.
   void finish(int64_t end_ns, TraceStore& store);
+  /// Ids of the store's names mean nothing any more.
+  void forget_names() {
+    text_names_ = NameCache();
+    for (auto& known : handle_names_) known.clear();
+  }
   /// Ranges dropped here, and not counted by their recorder, because their ends were lost.
   [[nodiscard]] uint64_t dropped() const { return dropped_; }
 

@@ -45,6 +45,9 @@ class NvtxSource : public Source {
   void snapshot() override;
   void drain(TraceStore& store, ClockFit const& clock) override;
   void end_window(TraceStore& store, int64_t end_ns) override;
+  void names_begin_anew(RowWatcher::Renamed const& /*renamed*/) override {
+    decoder_.forget_names();
+  }
   void finish(TraceStore& store, int64_t end_ns) override;
   [[nodiscard]] bool idle() const override { return decoder_.outstanding_ops() == 0; }
   void refresh(TraceStore& store) override;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
+#include <filesystem>
 #include <random>
 #include <set>
 #include <thread>
@@ -10,6 +12,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "trace/base/files/run_folder.h"
 #include "trace/base/format.h"
 #include "trace/base/host_name.h"
 
@@ -63,15 +66,28 @@ bool has_passed(ProcessState const& process, ProcessState const& before) {
          (process.phase == ProcessState::Phase::kWaiting && process.step > before.window.last);
 }
 
-WrittenWindow window_so_far(States const& recording, States const& now, States const& silent) {
+/// Files of a process have one name, in each folder. A ring that was written before this one, or
+/// since, is another.
+bool has_written(ProcessState const& process, ProcessState const& before, std::string const& ring) {
+  if (process.written <= before.written) return false;
+  std::filesystem::path const file = process.file;
+  if (ring.empty() || file.parent_path().filename() == ring) return true;
+  std::error_code error;
+  return process.written > before.written + 1 &&
+         std::filesystem::exists(file.parent_path().parent_path() / ring / file.filename(), error);
+}
+
+WrittenWindow window_so_far(States const& recording, States const& now, States const& silent,
+                            std::string const& ring) {
   WrittenWindow window;
   for (ProcessState const& before : recording) {
     auto const found = std::find_if(
         now.begin(), now.end(), [&](ProcessState const& each) { return is_same(each, before); });
     ProcessState const& process = found == now.end() ? before : *found;
 
-    bool const is_lost = !may_live(process) || has_passed(process, before) || is_in(silent, before);
-    if (process.written > before.written)
+    bool const is_lost = !may_live(process) || has_passed(process, before) ||
+                         process.failed > before.failed || is_in(silent, before);
+    if (has_written(process, before, ring))
       window.written.push_back(process);
     else
       (is_lost ? window.without : window.waiting).push_back(process);
@@ -127,6 +143,25 @@ bool may_live(ProcessState const& process) {
   if (!is_here) return true;
   if (process.process_id <= 0 || !std::in_range<pid_t>(process.process_id)) return false;
   return ::kill(static_cast<pid_t>(process.process_id), 0) == 0 || errno == EPERM;
+}
+
+Expected<Request> choose_ring(std::string const& run, States const& processes) {
+  int64_t furthest = -1, first = 0;
+  for (ProcessState const& process : processes) {
+    first = std::max(first, process.window.first);
+    if (process.phase != ProcessState::Phase::kKeeping)
+      return fail("{}: keeps no ring, others of the run do; record all of them alike",
+                  describe(process));
+    furthest = std::max(furthest, process.step);
+  }
+
+  std::string const name = base::name_of_ring(furthest, std::time(nullptr));
+  std::error_code error;
+  Request request{.kind = Request::Kind::kRing, .steps = {first, INT64_MAX}, .ring = name};
+  for (int i = 2; std::filesystem::exists(run + "/" + request.ring, error); ++i)
+    request.ring = fmt::format("{}-{}", name, i);
+  request.reason = kAskedByPerson;
+  return request;
 }
 
 Expected<StepRange> choose_steps(States const& processes, AskedWindow const& asked) {
@@ -199,7 +234,7 @@ Expected<Asking::Answers> Asking::answers_to(Request request, std::chrono::nanos
     for (ProcessState& process : read_process_states(run_)) {
       // What one of another version says in answer is not known here.
       bool const has_answered =
-          process.version != kRequestVersion ||
+          process.version != kRequestVersion || process.ring == request.id ||
           (process.request == request.id && process.answer != ProcessState::Answer::kNone);
       if (has_answered)
         answers.answered.push_back(std::move(process));
@@ -273,18 +308,36 @@ Expected<States> Asking::ask_for_window(States const& processes, StepRange steps
   return recording;
 }
 
+Expected<States> Asking::ask_for_ring(States const& processes, Request const& request,
+                                      std::chrono::nanoseconds timeout) {
+  auto const answers = answers_to(request, timeout);
+  if (!answers) return base::fail_with(answers);
+  auto const now = read_ring_request(run_);
+  if (now && now->ring != request.ring)
+    return fail("{}: is written just now, because {}; ask again when it is there", now->ring,
+                now->reason);
+  if (!answers->silent.empty())
+    return fail("{}; the others write {}", silent(answers->silent, timeout).value().message,
+                request.ring);
+
+  States writing;
+  for (ProcessState const& process : processes)
+    if (is_in(answers->answered, process)) writing.push_back(process);
+  return writing;
+}
+
 Expected<States> Asking::ask_to(Request::Kind kind, std::chrono::nanoseconds timeout) {
   return all_answers_to({.kind = kind}, timeout);
 }
 
 WrittenWindow wait_for_window(std::string const& run, States const& recording,
-                              std::chrono::nanoseconds timeout) {
+                              std::chrono::nanoseconds timeout, std::string const& ring) {
   auto const end = Clock::now() + timeout;
   auto next_question = Clock::now() + kQuestionPeriod;
   States silent;
 
   for (;;) {
-    WrittenWindow window = window_so_far(recording, read_process_states(run), silent);
+    WrittenWindow window = window_so_far(recording, read_process_states(run), silent, ring);
     if (window.waiting.empty() || Clock::now() >= end) return window;
 
     if (Clock::now() >= next_question) {

@@ -29,6 +29,9 @@ inline constexpr int64_t kLeadPeriods = 8;
 /// recording or waits for its window already, ranks are missing, or the steps are too many.
 base::Expected<StepRange> choose_steps(std::vector<ProcessState> const& processes,
                                        AskedWindow const& asked);
+/// What has them write the rings that they keep, each up to now. Errors: one keeps none.
+base::Expected<Request> choose_ring(std::string const& run,
+                                    std::vector<ProcessState> const& processes);
 /// "rank 3 (process 4711 on node2)".
 std::string describe(ProcessState const& process);
 /// False where it said that it ends, or where it is on this machine and is no more.
@@ -52,6 +55,11 @@ class Asking {
   base::Expected<std::vector<ProcessState>> ask_for_window(
       std::vector<ProcessState> const& processes, StepRange steps,
       std::chrono::nanoseconds timeout);
+  /// The processes that write what they keep, as they were in `processes`: one may have written it
+  /// when it answers. Errors: as ask(); what the others write is whole.
+  base::Expected<std::vector<ProcessState>> ask_for_ring(std::vector<ProcessState> const& processes,
+                                                         Request const& request,
+                                                         std::chrono::nanoseconds timeout);
   /// `kind` is kStop, or kNone for a window whose steps have not come. Errors: as ask().
   base::Expected<std::vector<ProcessState>> ask_to(Request::Kind kind,
                                                    std::chrono::nanoseconds timeout);
@@ -77,8 +85,9 @@ struct WrittenWindow {
   std::vector<ProcessState> without;  ///< ended before, never marked these steps, or went silent
   std::vector<ProcessState> waiting;  ///< none of these, when the time was over
 };
-/// `recording`: what ask_for_window() returned. Asks now and then who still answers.
+/// `recording`: what ask_for_window() or ask_for_ring() returned; `ring`: the name of the latter's.
+/// Asks now and then who still answers.
 WrittenWindow wait_for_window(std::string const& run, std::vector<ProcessState> const& recording,
-                              std::chrono::nanoseconds timeout);
+                              std::chrono::nanoseconds timeout, std::string const& ring = {});
 
 }  // namespace stepscope::tracer

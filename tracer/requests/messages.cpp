@@ -26,7 +26,7 @@ using nlohmann::json;
 
 /// Commands and paths are the longest that a message has.
 constexpr size_t kMaxMessageBytes = 64 << 10;
-constexpr char kRequestName[] = "request.json";
+constexpr char kRequestName[] = "request.json", kRingRequestName[] = "ring.json";
 constexpr std::string_view kStateSuffix = ".process.json";
 /// Processes of a run: more files than that are not ours.
 constexpr size_t kMaxProcesses = 1 << 17;
@@ -34,13 +34,15 @@ constexpr size_t kMaxProcesses = 1 << 17;
 template <class Enum, size_t N>
 using Names = std::array<std::pair<Enum, char const*>, N>;
 
-constexpr Names<Request::Kind, 4> kKinds = {{{Request::Kind::kNone, "none"},
+constexpr Names<Request::Kind, 5> kKinds = {{{Request::Kind::kNone, "none"},
                                              {Request::Kind::kState, "state"},
                                              {Request::Kind::kWindow, "window"},
+                                             {Request::Kind::kRing, "ring"},
                                              {Request::Kind::kStop, "stop"}}};
-constexpr Names<ProcessState::Phase, 4> kPhases = {{{ProcessState::Phase::kWaiting, "waiting"},
+constexpr Names<ProcessState::Phase, 5> kPhases = {{{ProcessState::Phase::kWaiting, "waiting"},
                                                     {ProcessState::Phase::kAsked, "asked"},
                                                     {ProcessState::Phase::kRecording, "recording"},
+                                                    {ProcessState::Phase::kKeeping, "keeping"},
                                                     {ProcessState::Phase::kEnded, "ended"}}};
 constexpr Names<ProcessState::Answer, 5> kAnswers = {
     {{ProcessState::Answer::kNone, "none"},
@@ -153,7 +155,9 @@ std::string to_text(Request const& request) {
                  {"id", request.id},
                  {"kind", name_of(kKinds, request.kind)},
                  {"first_step", request.steps.first},
-                 {"last_step", request.steps.last}});
+                 {"last_step", request.steps.last},
+                 {"ring", request.ring},
+                 {"reason", request.reason}});
 }
 
 std::string to_text(ProcessState const& state) {
@@ -172,7 +176,9 @@ std::string to_text(ProcessState const& state) {
                  {"written", state.written},
                  {"file", state.file},
                  {"problem", state.problem},
+                 {"failed", state.failed},
                  {"request", state.request},
+                 {"ring", state.ring},
                  {"answer", name_of(kAnswers, state.answer)}});
 }
 
@@ -187,9 +193,12 @@ std::optional<Request> parse_request(std::string_view text) {
   reader.read("kind", request.kind, kKinds);
   reader.read("first_step", request.steps.first);
   reader.read("last_step", request.steps.last);
+  reader.read("ring", request.ring);
+  reader.read("reason", request.reason);
 
   bool const is_range = request.steps.first >= 0 && request.steps.last >= request.steps.first;
-  if (!reader.is_good() || !is_range) return {};
+  bool const is_named = request.kind != Request::Kind::kRing || is_ring_name(request.ring);
+  if (!reader.is_good() || !is_range || !is_named) return {};
   return request;
 }
 
@@ -214,17 +223,30 @@ std::optional<ProcessState> parse_process_state(std::string_view text) {
   reader.read("written", state.written);
   reader.read("file", state.file);
   reader.read("problem", state.problem);
+  reader.read("failed", state.failed);
   reader.read("request", state.request);
+  reader.read("ring", state.ring);
   reader.read("answer", state.answer, kAnswers);
   if (!reader.is_good() || state.step_ns < 0) return {};
   return state;
 }
 
+bool is_ring_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "ring-";
+  constexpr size_t kMostBytes = 64;
+  return name.starts_with(kPrefix) && name.size() > kPrefix.size() && name.size() <= kMostBytes &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return (std::isalnum(c) != 0 && c < 0x80) || c == '-';
+         });
+}
+
 base::Expected<void> write_message(std::string const& folder, std::string const& name,
                                    std::string const& text) {
   std::string const path = folder + "/" + name;
-  // One process at a time writes a name: a process its own, and who asks holds the lock.
-  std::string const beside = folder + "/." + name + ".new";
+  // Processes that ask each other may write one name at once.
+  std::string const beside =
+      fmt::format("{}/.{}.{}{}.new", folder, name,
+                  prefix_of_machine(base::host_name(), own_process_ids()), ::getpid());
   auto const failed = [&](int reason) {
     ::unlink(beside.c_str());
     return base::fail("{}: cannot be written ({}), requests cannot reach the run", path,
@@ -259,12 +281,29 @@ std::optional<std::string> read_message(std::string const& folder, std::string c
 }
 
 base::Expected<void> write_request(std::string const& run, Request const& request) {
-  return write_message(requests_folder(run), kRequestName, to_text(request));
+  bool const is_ring = request.kind == Request::Kind::kRing;
+  return write_message(requests_folder(run), is_ring ? kRingRequestName : kRequestName,
+                       to_text(request));
 }
 
+namespace {
+
+std::optional<Request> read_request_from(std::string const& run, char const* name, bool is_ring) {
+  auto const text = read_message(requests_folder(run), name);
+  auto request = text ? parse_request(*text) : std::nullopt;
+  bool const is_wanted = request && (request->version != kRequestVersion ||
+                                     (request->kind == Request::Kind::kRing) == is_ring);
+  return is_wanted ? std::move(request) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Request> read_request(std::string const& run) {
-  auto const text = read_message(requests_folder(run), kRequestName);
-  return text ? parse_request(*text) : std::nullopt;
+  return read_request_from(run, kRequestName, false);
+}
+
+std::optional<Request> read_ring_request(std::string const& run) {
+  return read_request_from(run, kRingRequestName, true);
 }
 
 std::vector<ProcessState> read_process_states(std::string const& run) {
@@ -295,7 +334,9 @@ void forget_processes(std::string const& run, std::optional<int32_t> rank) {
   std::string const folder = requests_folder(run);
   for (ProcessState const& state : read_process_states(run))
     if (!rank || state.rank == *rank) ::unlink((folder + "/" + state_file_name(state)).c_str());
-  if (!rank) ::unlink((folder + "/" + kRequestName).c_str());
+  if (rank) return;
+  for (char const* const name : {kRequestName, kRingRequestName})
+    ::unlink((folder + "/" + name).c_str());
 }
 
 void forget_dead_processes(std::string const& run) {

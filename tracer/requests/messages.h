@@ -22,7 +22,7 @@ namespace stepscope::tracer {
 
 /// The version of these messages. A process answers a request of another version with why it does
 /// nothing.
-inline constexpr int kRequestVersion = 1;
+inline constexpr int kRequestVersion = 2;
 /// How often each process of a job of so many ranks looks for a request: all of them together ask a
 /// file server about a thousand times a second.
 constexpr int64_t request_period_ns(int32_t world_size) {
@@ -31,6 +31,8 @@ constexpr int64_t request_period_ns(int32_t world_size) {
   return std::clamp(world_size * (kShortestNs / kRanksAtShortest), kShortestNs, kLongestNs);
 }
 
+/// Why a ring is written that a person asks for.
+inline constexpr char kAskedByPerson[] = "stepscope trigger asked for it";
 /// What is asked for. A window is asked for twice: first where every process is, then, once all
 /// have answered, for the steps that all of them can record.
 struct Request {
@@ -38,18 +40,21 @@ struct Request {
     kNone,   ///< the window whose steps have not come yet is not wanted any more
     kState,  ///< say how far you are
     kWindow,
+    kRing,  ///< write what is kept; processes ask each other, too
     kStop,  ///< end recording for good; the program goes on
   };
   int version = kRequestVersion;
   std::string id;  ///< another one for every file that is written
   Kind kind = Kind::kNone;
-  StepRange steps;  ///< kWindow
+  StepRange steps;     ///< kWindow; kRing: it begins at the first or later
+  std::string ring;    ///< kRing: the name of its folder in that of the run
+  std::string reason;  ///< kRing: why, for people
   bool operator==(Request const&) const = default;
 };
 
 /// What a process says of itself.
 struct ProcessState {
-  enum class Phase : uint8_t { kWaiting, kAsked, kRecording, kEnded };
+  enum class Phase : uint8_t { kWaiting, kAsked, kRecording, kKeeping, kEnded };
   enum class Answer : uint8_t { kNone, kDone, kTooLate, kBusy, kOtherVersion };
 
   int version = kRequestVersion;
@@ -63,11 +68,14 @@ struct ProcessState {
   Phase phase = Phase::kWaiting;
   int64_t step = -1;         ///< the latest that a thread has begun; −1: none
   int64_t step_ns = 0;       ///< the length of the latest ones; 0: not known
-  StepRange window{-1, -1};  ///< asked for or being recorded; then the last one that was written
+  StepRange window{-1, -1};  ///< asked for or being recorded; then the last one that was written;
+                             ///< of a ring what is kept
   uint64_t written = 0;      ///< windows, until now
   std::string file;          ///< of the last one
   std::string problem;       ///< why recording ended before the program did
+  uint64_t failed = 0;       ///< rings that could not be written; `problem` is of the last one
   std::string request;       ///< the id of the latest request that it has seen
+  std::string ring;          ///< the id of the latest request for a ring that it has taken in
   Answer answer = Answer::kNone;
   bool operator==(ProcessState const&) const = default;
 };
@@ -87,13 +95,20 @@ std::string to_text(ProcessState const& state);
 std::optional<Request> parse_request(std::string_view text);
 std::optional<ProcessState> parse_process_state(std::string_view text);
 
+/// Whether a folder of that name may be made for a ring: "ring-" and letters, digits or "-".
+bool is_ring_name(std::string_view name);
+
 /// Errors: the folder is gone, full or not writable.
 base::Expected<void> write_message(std::string const& folder, std::string const& name,
                                    std::string const& text);
 /// Nothing when no file of that name counts.
 std::optional<std::string> read_message(std::string const& folder, std::string const& name);
+/// Requests for rings have a file of their own: processes write it, too, while somebody asks for
+/// something else.
 base::Expected<void> write_request(std::string const& run, Request const& request);
+/// None of these is a kRing.
 std::optional<Request> read_request(std::string const& run);
+std::optional<Request> read_ring_request(std::string const& run);
 /// All that can be read, sorted by rank and process id.
 std::vector<ProcessState> read_process_states(std::string const& run);
 /// Files of processes that belong to another user, which do not count.

@@ -70,7 +70,8 @@ std::optional<RecordedProcess> look_at(int64_t process) {
                          .process_id = process,
                          .rank = rank_in(environment),
                          .command = std::move(command),
-                         .is_on_request = value_of(environment, kOnRequestVariable).has_value()};
+                         .is_on_request = value_of(environment, kOnRequestVariable).has_value() ||
+                                          value_of(environment, kRingVariable).has_value()};
 }
 
 }  // namespace

@@ -63,6 +63,11 @@ std::optional<Request> RequestThread::take() {
   return std::exchange(asked_, std::nullopt);
 }
 
+std::optional<Request> RequestThread::take_ring() {
+  std::lock_guard const lock(mutex_);
+  return std::exchange(asked_ring_, std::nullopt);
+}
+
 void RequestThread::answer(Request const& request, ProcessState::Answer answer) {
   std::lock_guard const lock(mutex_);
   if (request.id != state_.request) return;
@@ -72,10 +77,26 @@ void RequestThread::answer(Request const& request, ProcessState::Answer answer) 
   if (has_window) state_.window = request.steps;
 }
 
+void RequestThread::announce(Request request) {
+  std::lock_guard const lock(mutex_);
+  announcement_ = std::move(request);
+}
+
+void RequestThread::keeps(StepRange steps) {
+  std::lock_guard const lock(mutex_);
+  state_.window = steps;
+}
+
 void RequestThread::window_was_written(std::string file) {
   std::lock_guard const lock(mutex_);
   state_.file = std::move(file);
   ++state_.written;
+}
+
+void RequestThread::ring_failed(std::string problem) {
+  std::lock_guard const lock(mutex_);
+  state_.problem = std::move(problem);
+  ++state_.failed;
 }
 
 void RequestThread::end(std::string problem, std::chrono::nanoseconds timeout) {
@@ -83,7 +104,7 @@ void RequestThread::end(std::string problem, std::chrono::nanoseconds timeout) {
   {
     std::lock_guard const lock(mutex_);
     if (window_ != nullptr) state_.step = window_->latest_step();
-    state_.problem = std::move(problem);
+    if (!problem.empty()) state_.problem = std::move(problem);
   }
   give_up(timeout);
 }
@@ -140,7 +161,40 @@ bool RequestThread::make_folder() {
 void RequestThread::look() {
   look_at_steps(monotonic_ns());
   if (auto const request = read_request(run_)) take_in(*request);
+  if (keeps_ring_) look_at_rings();
   publish();
+}
+
+/// Where several processes ask for a ring at once, the last one is meant: it is believed when it is
+/// there a look later. Who comes later than that has seen it. What was asked for before the process
+/// began is not meant for it.
+void RequestThread::look_at_rings() {
+  auto request = read_ring_request(run_);
+  std::unique_lock lock(mutex_);
+  bool const is_new = request && request->version == kRequestVersion && request->id != state_.ring;
+  if (!is_new) {
+    lock.unlock();
+    return write_announcement();
+  }
+
+  // Another process has just asked: its ring has what this one wanted to show.
+  announcement_.reset();
+  bool const has_settled = std::exchange(unsettled_, request->id) == request->id;
+  if (published_ && !has_settled) return;
+  state_.ring = request->id;
+  if (published_ && window_ != nullptr) asked_ring_ = std::move(request);
+}
+
+void RequestThread::write_announcement() {
+  std::unique_lock lock(mutex_);
+  auto announcement = std::exchange(announcement_, std::nullopt);
+  if (!announcement || window_ == nullptr) return;
+  lock.unlock();
+
+  announcement->id = fmt::format("{}-{}-{}", own_process_ids(), ::getpid(), monotonic_ns());
+  if (write_request(run_, *announcement)) return;
+  lock.lock();
+  asked_ring_ = std::move(announcement);  // of this process alone, then
 }
 
 /// Windows and stops that were asked for before the process began are not meant for it.
@@ -171,7 +225,7 @@ void RequestThread::look_at_steps(int64_t now_ns) {
 
   state_.step = step;
   state_.step_ns = usual_step_ns(steps_seen_);
-  state_.phase = phase_of(*window_);
+  if (!keeps_ring_) state_.phase = phase_of(*window_);
 }
 
 /// Written only when it says more than how far the steps are: that is read by those who ask.
@@ -184,6 +238,7 @@ void RequestThread::publish() {
   if (published_) {
     without_progress.step = published_->step;
     without_progress.step_ns = published_->step_ns;
+    if (keeps_ring_) without_progress.window = published_->window;
     if (without_progress == *published_) return;
   }
 

@@ -30,9 +30,17 @@ class RequestThread {
 
   /// A window or a stop that was asked for since the last call; answer() it.
   std::optional<Request> take();
+  /// A ring that is to be written, asked for by announce(), another process or a command.
+  std::optional<Request> take_ring();
   /// Nothing, when another request has come since.
   void answer(Request const& request, ProcessState::Answer answer);
+  /// Asks this process and the others: take_ring() gives it, or what another one asked for at the
+  /// same time.
+  void announce(Request request);
+  /// The steps that a ring would have now.
+  void keeps(StepRange steps);
   void window_was_written(std::string file);
+  void ring_failed(std::string problem);
   /// Says the last words and waits for the thread, for `timeout` at most: a file system may hang.
   /// `problem`: why recording ends before the program does. Later calls do nothing.
   void end(std::string problem, std::chrono::nanoseconds timeout);
@@ -47,16 +55,22 @@ class RequestThread {
 
  private:
   RequestThread(std::string run, ProcessState self, CaptureWindow const& window)
-      : run_(std::move(run)), state_(std::move(self)), window_(&window) {}
+      : run_(std::move(run)),
+        keeps_ring_(self.phase == ProcessState::Phase::kKeeping),
+        state_(std::move(self)),
+        window_(&window) {}
   void run();
   bool make_folder();
   void fail_because(std::string problem);
   void look();
   void take_in(Request const& request);
+  void look_at_rings();
+  void write_announcement();
   void look_at_steps(int64_t now_ns);
   void publish();
 
   std::string const run_;
+  bool const keeps_ring_;
   Doorbell ended_;
   std::optional<OwnThread> thread_;
   bool has_ended_ = false;  ///< the session's
@@ -64,10 +78,11 @@ class RequestThread {
   std::mutex mutex_;  ///< all below
   ProcessState state_;
   CaptureWindow const* window_;  ///< null once the session has ended
-  std::optional<Request> asked_;
+  std::optional<Request> asked_, asked_ring_, announcement_;
   std::string problem_;
 
   // The thread's own.
+  std::string unsettled_;  ///< id of a ring that was asked for when it looked last
   std::optional<ProcessState> published_;
   std::deque<std::pair<int64_t, int64_t>> steps_seen_;  ///< moment and step, where it changed
   int64_t next_try_ns_ = 0;                             ///< after a file could not be written

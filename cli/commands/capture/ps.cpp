@@ -42,6 +42,8 @@ char const* phase_text(ProcessState::Phase phase) {
       return "waits for its steps";
     case ProcessState::Phase::kRecording:
       return "records";
+    case ProcessState::Phase::kKeeping:
+      return "keeps a ring";
     case ProcessState::Phase::kEnded:
       return "has ended";
   }
@@ -141,7 +143,7 @@ int ps(PsCommand const& options) {
 
 Action add_ps(CLI::App& app) {
   auto const options = std::make_shared<PsCommand>();
-  app.footer("Steps are known of programs that are recorded with --on-request.");
+  app.footer("Steps are known of programs that are recorded with --on-request or --ring.");
   app.add_option(
       "RUN", options->run,
       "only the processes of this run, on all machines (default: yours on this machine)");

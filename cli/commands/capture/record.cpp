@@ -61,6 +61,8 @@ base::Expected<int> record_two(tracer::RecordOptions const& options,
 struct RecordCommand {
   tracer::RecordOptions record;
   std::string delay, duration, in_turn;
+  std::string ring, slow_step, hang, ring_signal;
+  bool has_ring = false, on_nan = false;
   int64_t turn_steps = 8;
   std::vector<std::string> command;
 };
@@ -89,6 +91,49 @@ void add_time_options(CLI::App& app, RecordCommand& options) {
   app.add_flag("--from-code", options.record.from_code,
                "record only between cudaProfilerStart() and cudaProfilerStop(), or the calls of "
                "tracer/api/capture.h");
+}
+
+void add_ring_options(CLI::App& app, RecordCommand& options) {
+  auto* const ring = app.add_option(
+      "--ring", options.ring,
+      "keep only the last part in memory: 60s, 50steps, 200MB. It becomes a run in the output "
+      "folder at stepscope trigger, at a crash, at the end, and:");
+  ring->each([&options](std::string const&) { options.has_ring = true; });
+
+  app.add_option("--on-slow-step", options.slow_step,
+                 "when a step takes so many times the usual, such as 1.3x")
+      ->needs(ring);
+  app.add_option("--on-hang", options.hang, "when no step has ended for so long, such as 120s")
+      ->needs(ring);
+  app.add_flag("--on-nan", options.on_nan, "when the program notes a number that is not finite")
+      ->needs(ring);
+  app.add_option("--on-signal", options.ring_signal,
+                 "at this signal to the program, where it has no handler: USR1 or USR2")
+      ->needs(ring);
+}
+
+base::Expected<void> set_ring(RecordCommand& options) {
+  if (!options.has_ring) return {};
+  auto ring = tracer::parse_ring(options.ring);
+  if (!ring) return base::fail_with(ring);
+
+  if (!options.slow_step.empty()) {
+    auto const factor = tracer::parse_slow_step(options.slow_step);
+    if (!factor) return base::fail_with(factor);
+    ring->slow_step = *factor;
+  }
+  if (!options.ring_signal.empty()) {
+    auto const signal = tracer::parse_ring_signal(options.ring_signal);
+    if (!signal) return base::fail_with(signal);
+    ring->signal = *signal;
+  }
+
+  std::optional<int64_t> hang;
+  if (auto const set = set_time(options.hang, "--on-hang", hang); !set) return set;
+  ring->hang_ns = hang.value_or(0);
+  ring->on_nan = options.on_nan;
+  options.record.ring = *ring;
+  return {};
 }
 
 void add_source_options(CLI::App& app, RecordCommand& options) {
@@ -135,6 +180,7 @@ int record(RecordCommand& options) {
     return report_error(set.error());
   if (auto const set = set_time(options.duration, "--duration", options.record.duration_ns); !set)
     return report_error(set.error());
+  if (auto const set = set_ring(options); !set) return report_error(set.error());
 
   auto const code = options.in_turn.empty() ? record_alone(options.record, options.command)
                                             : record_two(options.record, options.in_turn,
@@ -153,6 +199,7 @@ Action add_record(CLI::App& app) {
   app.add_option("-o,--output", options->record.output, "the run folder to write")
       ->capture_default_str();
   add_time_options(app, *options);
+  add_ring_options(app, *options);
   add_source_options(app, *options);
   add_turn_options(app, *options);
   app.add_flag("--force", options->record.force, "overwrite an existing run");

@@ -1,5 +1,6 @@
 // stepscope trigger RUN: asks processes that are recorded with --on-request for a window of steps,
-// or to stop recording.
+// those that keep a ring to write it, or any of them to stop recording.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -24,6 +25,7 @@ struct TriggerCommand {
   std::string run, timeout = "10s";
   tracer::AskedWindow asked;
   bool stops = false, cancels = false, returns_at_once = false;
+  bool names_steps = false;  ///< with --steps or --in
 };
 
 std::string processes(size_t count) {
@@ -60,10 +62,55 @@ void print_window(std::string const& run, tracer::WrittenWindow const& window) {
   }
 }
 
+/// `what`: "steps 12 to 16"; `ring`: its name, where that is what is waited for. Another command
+/// that asks meanwhile hears that a window is on its way.
+int wait_for_files(TriggerCommand const& options, std::string const& what, tracer::Asking asking,
+                   std::vector<tracer::ProcessState> const& recording,
+                   std::string const& ring = {}) {
+  if (options.returns_at_once) return kGood;
+  { tracer::Asking const ended = std::move(asking); }
+  auto const window =
+      tracer::wait_for_window(options.run, recording, std::chrono::hours(24 * 365), ring);
+  print_window(options.run, window);
+
+  for (tracer::ProcessState const& process : window.without)
+    std::fprintf(stderr, "stepscope: %s has not recorded the %s: %s\n",
+                 printable(tracer::describe(process)).c_str(), what.c_str(),
+                 process.problem.empty() ? "it has ended, marked none of them or answers no more"
+                                         : printable(process.problem).c_str());
+  return window.without.empty() ? kGood : kFinding;
+}
+
+int ask_for_ring(TriggerCommand const& options, tracer::Asking asking,
+                 std::vector<tracer::ProcessState> const& there, std::chrono::nanoseconds timeout) {
+  if (options.names_steps)
+    return report_error({fmt::format(
+        "{}: its processes keep a ring of what is past, ask for it without --steps and --in",
+        options.run)});
+
+  auto const request = tracer::choose_ring(options.run, there);
+  if (!request) return report_error(request.error());
+  auto const writing = asking.ask_for_ring(there, *request, timeout);
+  if (!writing) return report_error(writing.error());
+  std::fprintf(stderr, "stepscope: %s, at step %s now, %s what is kept\n",
+               processes(writing->size()).c_str(),
+               writing->front().step < 0
+                   ? "-"
+                   : format_count(static_cast<uint64_t>(writing->front().step)).c_str(),
+               writing->size() == 1 ? "writes" : "write");
+  return wait_for_files(options, "ring", std::move(asking), *writing, request->ring);
+}
+
 int ask_for_window(TriggerCommand const& options, tracer::Asking asking,
                    std::chrono::nanoseconds timeout) {
   auto const there = asking.ask(timeout);
   if (!there) return report_error(there.error());
+  bool const keep_ring =
+      std::any_of(there->begin(), there->end(), [](tracer::ProcessState const& process) {
+        return process.phase == tracer::ProcessState::Phase::kKeeping;
+      });
+  if (keep_ring) return ask_for_ring(options, std::move(asking), *there, timeout);
+
   auto const steps = tracer::choose_steps(*there, options.asked);
   if (!steps) return report_error(steps.error());
   auto const recording = asking.ask_for_window(*there, *steps, timeout);
@@ -76,19 +123,7 @@ int ask_for_window(TriggerCommand const& options, tracer::Asking asking,
   if (size_t const others = there->size() - recording->size(); others > 0)
     std::fprintf(stderr, "stepscope: %s without steps %s no part in it\n",
                  processes(others).c_str(), others == 1 ? "takes" : "take");
-  if (options.returns_at_once) return kGood;
-
-  // Another command that asks meanwhile hears that a window is on its way.
-  { tracer::Asking const ended = std::move(asking); }
-  auto const window =
-      tracer::wait_for_window(options.run, *recording, std::chrono::hours(24 * 365));
-  print_window(options.run, window);
-  for (tracer::ProcessState const& process : window.without)
-    std::fprintf(stderr, "stepscope: %s has not recorded the %s: %s\n",
-                 printable(tracer::describe(process)).c_str(), steps_text(*steps).c_str(),
-                 process.problem.empty() ? "it has ended, marked none of them or answers no more"
-                                         : printable(process.problem).c_str());
-  return window.without.empty() ? kGood : kFinding;
+  return wait_for_files(options, steps_text(*steps), std::move(asking), *recording);
 }
 
 int trigger(TriggerCommand const& options) {
@@ -110,10 +145,11 @@ int trigger(TriggerCommand const& options) {
 Action add_trigger(CLI::App& app) {
   auto const options = std::make_shared<TriggerCommand>();
   app.footer(
-      "Each window is a run in a folder of its own, RUN/steps-FIRST-LAST. Exit code 1: a process "
-      "has not recorded its window.");
+      "Each window is a run in a folder of its own, RUN/steps-FIRST-LAST. Processes that are "
+      "recorded with --ring write what they keep to RUN/ring-STEP. Exit code 1: a process has not "
+      "recorded its part.");
 
-  app.add_option("RUN", options->run, "the run that is being recorded with --on-request")
+  app.add_option("RUN", options->run, "the run that is being recorded with --on-request or --ring")
       ->required();
   auto* const steps = app.add_option("--steps", options->asked.steps, "how many steps to record")
                           ->check(whole_number(1, INT64_MAX))
@@ -137,7 +173,10 @@ Action add_trigger(CLI::App& app) {
       app.add_flag("--cancel", options->cancels, "give up a window whose first step has not come");
   stop->excludes(cancel);
   for (auto* const one : {stop, cancel}) one->excludes(steps)->excludes(ahead)->excludes(at_once);
-  return [options] { return trigger(*options); };
+  return [options, steps, ahead] {
+    options->names_steps = steps->count() > 0 || ahead->count() > 0;
+    return trigger(*options);
+  };
 }
 
 }  // namespace stepscope::cli

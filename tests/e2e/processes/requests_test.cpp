@@ -1,5 +1,5 @@
-// Windows that are asked for while several processes train: the same steps in all of them, and
-// whole where a process is killed.
+// Windows that are asked for while several processes train, and rings that they keep: the same
+// steps in all of them, and whole where a process is killed.
 #include <map>
 #include <set>
 #include <string>
@@ -22,15 +22,15 @@ class RequestsToProcesses : public ProgramUnderMpirun {
  protected:
   /// Records a training without end in three processes and runs `script` beside it, in which ask()
   /// is `stepscope trigger run` once all of them train. Returns what the script prints.
-  [[nodiscard]] Outcome during_training(std::string const& mpi_options,
-                                        std::string const& script) const {
+  [[nodiscard]] Outcome during_training(std::string const& mpi_options, std::string const& script,
+                                        std::string const& what = "--on-request") const {
     return shell("stepscope() { " + program() + " \"$@\"; }\n" +
                  "ask() { for i in $(seq 300); do\n"
                  "  answer=$(stepscope trigger run \"$@\" 2>&1) && break\n"
                  "  case $answer in *'step yet'*|*'not known yet'*|*'record --on-request'*|"
                  "*'being recorded'*) sleep 0.2;; *) break;; esac\n"
                  "done; echo \"$answer\"; }\n" +
-                 mpirun(3, mpi_options) + program() + " record --on-request -o run -- " +
+                 mpirun(3, mpi_options) + program() + " record " + what + " -o run -- " +
                  program() +
                  " run cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 0 "
                  "> training.txt 2>&1 & launcher=$!\n" +
@@ -106,6 +106,65 @@ TEST_F(RequestsToProcesses, AKilledOneLeavesTheWindowsOfOthersWhole) {
     ASSERT_FALSE(windows.empty()) << outcome.output;
     for (std::string const& window : windows) EXPECT_FALSE(ranks_by_step(window, 1).empty());
   }
+}
+
+/// What one rank does at a slow step is written by all, from one step on.
+TEST_F(RequestsToProcesses, AllOfThemWriteTheirRingsWhereOneIsSlow) {
+  Outcome const outcome = during_training(
+      "",
+      "ask\n"
+      "ask --steps 3\n"
+      "stepscope ps run\n"
+      "for pid in $(pgrep -f 'run cifar10'); do\n"
+      "  [ \"$(readlink /proc/$pid/cwd)\" = \"$(pwd -P)\" ] || continue\n"
+      "  grep -q libstepscope-tracer /proc/$pid/maps || continue\n"
+      "  tr '\\0' '\\n' < /proc/$pid/environ | grep -qx OMPI_COMM_WORLD_RANK=1 || continue\n"
+      "  kill -STOP $pid; sleep 6; kill -CONT $pid; echo stopped for a while\n"
+      "done\n"
+      "for i in $(seq 300); do [ $(ls run | grep -c ring-) = 2 ] && break; sleep 0.1; done\n"
+      "for i in $(seq 300); do [ $(ls run/ring-*/*.stepscope | wc -l) = 6 ] && break; sleep 0.1; "
+      "done\n"
+      "sleep 1\n",
+      "--ring 20s --on-slow-step 40x");
+
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("written by 3 processes; see it with: stepscope "
+                                              "analyze run/ring-"),
+                                    HasSubstr("ask for it without --steps"),
+                                    HasSubstr("keeps a ring"), HasSubstr("stopped for a while")));
+
+  std::vector<std::string> const rings = base::windows_in(path("run"));
+  ASSERT_GE(rings.size(), 2U) << outcome.output;
+  std::string facts;
+  for (std::string const& ring : rings) {
+    facts += shell(program() + " info " + ring).output;
+    if (ring.ends_with("ring-last")) continue;  // the launcher kills who does not end at once
+    auto const ranks = ranks_by_step(ring);
+    ASSERT_FALSE(ranks.empty()) << ring;
+    EXPECT_EQ(ranks.begin()->second, (std::set<int32_t>{0, 1, 2})) << ring;
+  }
+  EXPECT_THAT(facts,
+              AllOf(HasSubstr("stepscope trigger asked for it"), HasSubstr("times the usual")));
+}
+
+class EndingsOfRings : public Program {
+ protected:
+  /// Ends a training while it keeps a ring, and returns what is known of the last one.
+  [[nodiscard]] std::string last_ring_of(std::string const& ending) const {
+    Outcome const outcome = shell(
+        program() + " record --force --ring 60s -o run -- sh -c '" + program() +
+        " run cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 0 > training.txt & "
+        "training=$!; for i in $(seq 300); do ls run/requests/*.process.json >/dev/null 2>&1 && "
+        "break; sleep 0.1; done; sleep 1; " +
+        ending + " $training; wait $training; echo ended with $?'");
+    return outcome.output + shell(program() + " info run/ring-last").output;
+  }
+};
+
+TEST_F(EndingsOfRings, WriteWhatIsKept) {
+  EXPECT_THAT(last_ring_of("kill -TERM"), AllOf(HasSubstr("ended with 143"), HasSubstr("of 1 ring"),
+                                                HasSubstr("written because the program ended")));
+  EXPECT_THAT(last_ring_of("kill -SEGV"), AllOf(HasSubstr("ended with 139"), HasSubstr("of 1 ring"),
+                                                HasSubstr("written because the program crashed")));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 
+#include <time.h>
 #include <unistd.h>
 
 namespace stepscope::base {
@@ -33,6 +34,19 @@ std::optional<int64_t> first_step_of(std::string_view text) {
   auto const [behind, no_last] = std::from_chars(dash + 1, end, last);
   bool const is_number = no_last == std::errc() && behind == end;
   return is_number || rest == kToTheEnd ? std::optional(first) : std::nullopt;
+}
+
+/// "ring-812", "ring-812-2", "ring-at-20261128-120000" or "ring-last": what it is sorted by.
+std::optional<int64_t> step_of_ring(std::string_view name) {
+  if (!name.starts_with(kRingPrefix)) return {};
+  name.remove_prefix(kRingPrefix.size());
+  if (name == "last" || name.starts_with("at-")) return INT64_MAX;
+
+  int64_t step = 0;
+  char const* const end = name.data() + name.size();
+  auto const [rest, error] = std::from_chars(name.data(), end, step);
+  bool const is_one = error == std::errc() && step >= 0 && (rest == end || *rest == '-');
+  return is_one ? std::optional(step) : std::nullopt;
 }
 
 bool holds_any(fs::path const& folder, IsNamed const& is_own) {
@@ -102,14 +116,29 @@ std::string name_of_window(int64_t first_step, int64_t last_step) {
   return std::string(kWindowPrefix) + std::to_string(first_step) + "-" + last;
 }
 
+std::string name_of_ring(int64_t step, int64_t epoch_s) {
+  if (step >= 0) return std::string(kRingPrefix) + std::to_string(step);
+  auto const seconds = static_cast<time_t>(epoch_s);
+  tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  size_t const length = ::strftime(text.data(), text.size(), "at-%Y%m%d-%H%M%S", &parts);
+  return std::string(kRingPrefix) + std::string(text.data(), length);
+}
+
 std::vector<std::string> windows_in(std::string const& folder) {
   std::vector<std::pair<int64_t, std::string>> found;
   std::error_code error;
   for (auto const& entry : fs::directory_iterator(folder, error)) {
     std::string const name = entry.path().filename().string();
-    if (!name.starts_with(kWindowPrefix) || !entry.is_directory(error)) continue;
-    auto const first = first_step_of(std::string_view(name).substr(kWindowPrefix.size()));
-    if (first) found.emplace_back(*first, entry.path().string());
+    if (!entry.is_directory(error)) continue;
+
+    if (auto const step = step_of_ring(name)) {
+      found.emplace_back(*step, entry.path().string());
+    } else if (name.starts_with(kWindowPrefix)) {
+      auto const first = first_step_of(std::string_view(name).substr(kWindowPrefix.size()));
+      if (first) found.emplace_back(*first, entry.path().string());
+    }
   }
 
   std::sort(found.begin(), found.end());

@@ -20,7 +20,14 @@ bool is_run_file(std::string_view file_name);
 /// The folder, in that of a run, of the window of these steps: "steps-100-105". INT64_MAX: to the
 /// end.
 std::string name_of_window(int64_t first_step, int64_t last_step);
-/// The windows of a run that was recorded in several: folders of those names, by their first steps.
+/// The names of folders, in that of a run, with what was kept of its last while begin so:
+/// "ring-812", for the step at which it was written; "ring-last".
+inline constexpr std::string_view kRingPrefix = "ring-";
+/// One that is written at that step, or, where there is none (−1), at that time (UTC):
+/// "ring-at-20261128-120000".
+std::string name_of_ring(int64_t step, int64_t epoch_s);
+/// The windows and rings of a run that was recorded in several: folders of those names, by their
+/// steps; rings without one are last.
 std::vector<std::string> windows_in(std::string const& folder);
 
 /// The names that --force may remove from `folder`. In a folder without a trace, a report.html

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "trace/model/details.h"
 #include "trace/model/ids.h"
+#include "trace/model/kinds.h"
 #include "tracer/core/rows/row_batch.h"
 
 namespace stepscope::tracer {
@@ -28,7 +30,13 @@ class LiveMemory {
 
   /// Rows that have ended; those of different tracks in any order, as their times tell what came
   /// last.
-  void add(model::TrackId track, RowBatch const& rows);
+  void add(model::TrackId track, RowBatch const& rows) {
+    for_each_call(track, rows, [this](Allocation const& call) { add(call); });
+  }
+  void add(Allocation const& call);
+  /// Calls `call` with what each row of the batch says of memory.
+  template <class Call>
+  static void for_each_call(model::TrackId track, RowBatch const& rows, Call const& call);
   /// No call that began earlier will come any more.
   void forget_frees_before(int64_t start_ns);
   /// Calls `call` with each live allocation.
@@ -38,10 +46,29 @@ class LiveMemory {
       if (last.detail.op == model::MemoryOp::kAllocate) call(last);
   }
   [[nodiscard]] size_t size() const { return last_.size(); }
+  /// Gives each call the name that `renamed` returns for its own.
+  template <class Renamed>
+  void rename(Renamed const& renamed) {
+    for (auto& [place, last] : last_) last.name = renamed(last.name);
+  }
 
  private:
   using Place = std::pair<int32_t, uint64_t>;  ///< device and address
   std::map<Place, Allocation> last_;           ///< the last call that is known of each
 };
+
+template <class Call>
+void LiveMemory::for_each_call(model::TrackId track, RowBatch const& rows, Call const& call) {
+  auto const& details = std::get<UnforkedColumn<model::MemoryDetail>>(rows.details);
+  if (details.empty()) return;
+
+  auto detail = details.begin();
+  for (size_t row = 0; row < rows.size(); ++row) {
+    if (model::kind_info(rows.kind[row]).table != model::DetailTable::kMemory) continue;
+    Allocation const one = {track,          rows.start[row],       rows.dur[row],
+                            rows.name[row], rows.correlation[row], *detail++};
+    if (one.detail.op != model::MemoryOp::kUnknown) call(one);
+  }
+}
 
 }  // namespace stepscope::tracer

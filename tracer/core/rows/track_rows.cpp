@@ -138,4 +138,17 @@ RowBatch TrackRows::take(RowBatch fresh) {
   return fresh;
 }
 
+RowBatch TrackRows::open_rows(int64_t end_ns) const {
+  std::vector<uint32_t> rows;
+  for (Open const one : open_in_row_order()) rows.push_back(row_[one]);
+  std::vector<uint32_t> const places = detail_places(events_, rows);
+
+  RowBatch copied;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    copy_row(events_, rows[i], places[i], copied);
+    copied.dur.back() = std::max<int64_t>(end_ns - copied.start.back(), 0);
+  }
+  return copied;
+}
+
 }  // namespace stepscope::tracer

@@ -82,6 +82,13 @@ class TrackRows {
   /// The rows of all ended events, in the order of their starts. Open ones stay, in the memory of
   /// `fresh` (which must be empty).
   RowBatch take(RowBatch fresh = {});
+  /// The rows of open events, in the order of their starts, as if they ended at `end_ns`.
+  [[nodiscard]] RowBatch open_rows(int64_t end_ns) const;
+  /// Gives each row the name that `rename(name)` returns for its own.
+  template <class Rename>
+  void rename(Rename const& rename) {
+    for (uint32_t row = 0; row < size_; ++row) events_.name[row] = rename(events_.name[row]);
+  }
 
  private:
   static constexpr Open kNoOpen = UINT32_MAX;

@@ -39,6 +39,11 @@ class DeviceOps {
   /// Ops that CUPTI could not time, and that are not in the trace therefore. They count as dropped
   /// from their streams.
   [[nodiscard]] uint64_t untimed() const { return untimed_; }
+  /// Ids of the store's names mean nothing any more.
+  void forget_names() {
+    kernels_.forget();
+    copy_names_.clear();
+  }
 
  private:
   struct Times {

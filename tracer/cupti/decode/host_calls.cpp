@@ -394,6 +394,13 @@ void HostCalls::end_round(RecordClock const& clock, TraceStore& store) {
   drop_old_details(store);
 }
 
+void HostCalls::names_begin_anew(RowWatcher::Renamed const& renamed) {
+  functions_.forget();
+  for (auto& [thread, calls] : driver_calls_)
+    for (Call& call : calls.waiting) call.name = renamed(call.name);
+  for (Call& call : waiting_calls_) call.name = renamed(call.name);
+}
+
 void HostCalls::finish(RecordClock const& clock, TraceStore& store) {
   // What comes now grows old, and is then let go; a driver call may have to wait for its details
   // once more.

@@ -56,6 +56,8 @@ class HostCalls {
   void end_round(RecordClock const& clock, TraceStore& store);
   /// Calls are recorded no more, until those of the next window.
   void end_window() { first_call_ns_ = kNoCall; }
+  /// As Source's.
+  void names_begin_anew(RowWatcher::Renamed const& renamed);
   /// No record will come any more: what still waits for another is written as it is.
   void finish(RecordClock const& clock, TraceStore& store);
 

@@ -43,6 +43,11 @@ class KernelNames {
     recent_.fill({});
   }
 
+  void forget() {
+    forget_pointers();
+    names_.clear();
+  }
+
  private:
   /// Beyond this a program makes up kernels as it goes: what was learned is dropped, so that memory
   /// stays bounded.

@@ -55,6 +55,11 @@ class RecordDecoder {
   /// After the last buffer.
   void finish(RecordClock const& clock, TraceStore& store);
 
+  /// Between two rounds; as Source's.
+  void names_begin_anew(RowWatcher::Renamed const& renamed) {
+    ops_.forget_names();
+    calls_.names_begin_anew(renamed);
+  }
   /// All of the window's records are decoded; those that come now are of the time before the next.
   void end_window(RecordClock const& clock, TraceStore& store);
   /// The window has ended at that trace time: what the host begins later, and device work of it, is

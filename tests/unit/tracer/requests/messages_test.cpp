@@ -5,10 +5,12 @@
 
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 
 #include "tests/unit/tracer/requests/run_with_requests.h"
+#include "trace/base/host_name.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -39,8 +41,33 @@ TEST_F(RequestMessages, ComeOutAsTheyWentIn) {
   state.problem = "the disk is full";
   state.request = "a\"b";
   state.answer = ProcessState::Answer::kTooLate;
+  state.failed = 2;
+  state.ring = "y";
   put(state);
   EXPECT_THAT(read_process_states(run), ElementsAre(state));
+}
+
+TEST_F(RequestMessages, AskForRings) {
+  Request const request{.id = "x",
+                        .kind = Request::Kind::kRing,
+                        .steps = {106, INT64_MAX},
+                        .ring = "ring-152-2",
+                        .reason = "step 152 took \"1.06 s\""};
+  ASSERT_TRUE(write_request(run, request));
+  EXPECT_EQ(read_ring_request(run), request);
+  EXPECT_FALSE(read_request(run)) << "others are not disturbed";
+
+  for (char const* const name : {"ring-152", "ring-last", "ring-at-20261128-120000"})
+    EXPECT_TRUE(is_ring_name(name)) << name;
+  for (std::string const& name :
+       {std::string(), std::string("ring-"), std::string("ring-../../x"), std::string("ring-a b"),
+        std::string("steps-1-2"), std::string("/ring-1"), std::string("ring-1/"),
+        std::string("ring-\xc3\xa9"), "ring-" + std::string(100, '1')}) {
+    EXPECT_FALSE(is_ring_name(name)) << name;
+    Request other = request;
+    other.ring = name;
+    EXPECT_FALSE(parse_request(to_text(other))) << name;
+  }
 }
 
 TEST_F(RequestMessages, AreListedByRank) {
@@ -64,17 +91,17 @@ TEST_F(RequestMessages, OfAnotherVersionAreKnownAsSuch) {
 
 TEST_F(RequestMessages, ThatAreNoneAreLeftOut) {
   for (char const* const text :
-       {"", "[]", "null", "{", R"({"version": 1})", R"({"version": "1", "id": "x"})",
-        R"({"version": 1, "id": "x", "kind": "window", "first_step": 5, "last_step": 4})",
-        R"({"version": 1, "id": "x", "kind": "window", "first_step": -5, "last_step": 4})",
-        R"({"version": 1, "id": "x", "kind": "window", "first_step": 5, "last_step": 1e30})",
-        R"({"version": 1, "id": "x", "kind": "window", "first_step": 5,
+       {"", "[]", "null", "{", R"({"version": 2})", R"({"version": "1", "id": "x"})",
+        R"({"version": 2, "id": "x", "kind": "window", "first_step": 5, "last_step": 4})",
+        R"({"version": 2, "id": "x", "kind": "window", "first_step": -5, "last_step": 4})",
+        R"({"version": 2, "id": "x", "kind": "window", "first_step": 5, "last_step": 1e30})",
+        R"({"version": 2, "id": "x", "kind": "window", "first_step": 5,
             "last_step": 18446744073709551615})",
-        R"({"version": 1, "id": "x", "kind": "dance", "first_step": 5, "last_step": 6})",
+        R"({"version": 2, "id": "x", "kind": "dance", "first_step": 5, "last_step": 6})",
         R"({"version": 4294967297, "id": "x", "kind": "stop", "first_step": 5, "last_step": 6})"})
     EXPECT_FALSE(parse_request(text)) << text;
 
-  EXPECT_FALSE(parse_process_state(R"({"version": 1, "host": "node", "process_id": 12})"));
+  EXPECT_FALSE(parse_process_state(R"({"version": 2, "host": "node", "process_id": 12})"));
 }
 
 /// Damaged text is no message, or another one.
@@ -115,10 +142,13 @@ TEST_F(RequestMessages, BehindLinksOrTooLargeOrNoFilesDoNotCount) {
 
 TEST_F(RequestMessages, AreWrittenOverNoFileBehindALink) {
   std::ofstream(run + "/elsewhere") << "mine";
-  fs::create_symlink(run + "/elsewhere", path(".request.json.new"));
+  std::string const beside =
+      fmt::format(".request.json.{}-{}-{}.new", base::host_name(), own_process_ids(), ::getpid());
+  fs::create_symlink(run + "/elsewhere", path(beside));
   EXPECT_TRUE(write_request(run, {.id = "x"}));
-  fs::create_hard_link(run + "/elsewhere", path(".request.json.new"));
+  fs::create_hard_link(run + "/elsewhere", path(beside));
   EXPECT_TRUE(write_request(run, {.id = "y"}));
+
   std::ifstream file(run + "/elsewhere");
   std::string text;
   std::getline(file, text);

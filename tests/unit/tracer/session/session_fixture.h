@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -46,12 +47,49 @@ class SessionTest : public ::testing::Test {
     if (!trace) throw std::runtime_error(trace.error().message);
     return std::move(*trace);
   }
+  [[nodiscard]] static std::vector<int64_t> steps_of(model::Trace const& trace) {
+    std::vector<int64_t> steps;
+    for (uint32_t row = 0; row < trace.event_count(); ++row)
+      if (trace.kind(row) == model::EventKind::kStep)
+        steps.push_back(trace.detail<model::StepDetail>(row).index);
+    return steps;
+  }
 
   std::filesystem::path folder;
   CaptureOptions options;
   Registry registry;
   std::unique_ptr<Session> session;
   NvtxSource* source = nullptr;
+};
+
+/// One that writes several files, each to a folder of its own, of a program with one thread.
+class SessionOfParts : public SessionTest {
+ protected:
+  void begin() {
+    start();
+    register_device_schemas(registry);
+    thread = source->attach(1);
+  }
+  void allocate(uint64_t address, api::MemoryOp op = api::MemoryOp::kAllocate) const {
+    thread->push(named("allocate", kDeviceDomain));
+    api::MemoryPayload const memory = {address, 64, 0, 0, 0, op, api::MemoryPurpose::kWeights};
+    PayloadView const view = payload(api::DeviceSchema::kMemory, memory);
+    thread->pop(kDeviceDomain, {&view, 1});
+  }
+  /// The only trace in a folder of the run.
+  [[nodiscard]] model::Trace read(std::string const& part) const {
+    std::vector<std::string> files;
+    for (auto const& entry : std::filesystem::directory_iterator(folder / part))
+      files.push_back(entry.path().string());
+    EXPECT_EQ(files.size(), 1U);
+    auto trace = file::read_trace_file(files.at(0));
+    if (!trace) throw std::runtime_error(trace.error().message);
+    EXPECT_FALSE(trace->log().truncated);
+    EXPECT_EQ(trace->log().unknown_events, 0U);
+    return std::move(*trace);
+  }
+
+  ThreadRecorder* thread = nullptr;
 };
 
 }  // namespace stepscope::tracer

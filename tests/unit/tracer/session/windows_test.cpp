@@ -17,22 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class SessionOfWindows : public SessionTest {
+class SessionOfWindows : public SessionOfParts {
  protected:
   SessionOfWindows() {
     options.window.steps = StepRange{1, 2};
     options.window.later_steps = {{5, 6}, {8, 8}};
-  }
-  void begin() {
-    start();
-    register_device_schemas(registry);
-    thread = source->attach(1);
-  }
-  void allocate(uint64_t address, api::MemoryOp op = api::MemoryOp::kAllocate) const {
-    thread->push(named("allocate", kDeviceDomain));
-    api::MemoryPayload const memory = {address, 64, 0, 0, 0, op, api::MemoryPurpose::kWeights};
-    PayloadView const view = payload(api::DeviceSchema::kMemory, memory);
-    thread->pop(kDeviceDomain, {&view, 1});
   }
   void step(int64_t index) const {
     thread->push(step_args(index));
@@ -48,28 +37,6 @@ class SessionOfWindows : public SessionTest {
   }
   void wait_for_end() const {
     while (session->window().mode() != CaptureMode::kStopped) std::this_thread::yield();
-  }
-  [[nodiscard]] model::Trace read(std::string const& window) const {
-    std::string path;
-    size_t files = 0;
-    for (auto const& entry : fs::directory_iterator(folder / window)) {
-      path = entry.path().string();
-      ++files;
-    }
-    EXPECT_EQ(files, 1U);
-
-    auto trace = file::read_trace_file(path);
-    if (!trace) throw std::runtime_error(trace.error().message);
-    EXPECT_FALSE(trace->log().truncated);
-    EXPECT_EQ(trace->log().unknown_events, 0U);
-    return std::move(*trace);
-  }
-  [[nodiscard]] static std::vector<int64_t> steps_of(model::Trace const& trace) {
-    std::vector<int64_t> steps;
-    for (uint32_t row = 0; row < trace.event_count(); ++row)
-      if (trace.kind(row) == model::EventKind::kStep)
-        steps.push_back(trace.detail<model::StepDetail>(row).index);
-    return steps;
   }
   [[nodiscard]] static std::map<std::string, int> names_of(model::Trace const& trace) {
     std::map<std::string, int> names;
@@ -91,8 +58,6 @@ class SessionOfWindows : public SessionTest {
 
     return live;
   }
-
-  ThreadRecorder* thread = nullptr;
 };
 
 TEST_F(SessionOfWindows, has_a_whole_file_for_each) {
