@@ -54,12 +54,8 @@ else()
 endif()
 add_library(stepscope::fmt ALIAS stepscope_fmt)
 
-# NVTX 3: headers only, from the CUDA toolkit, Python's nvidia packages or the system; downloaded where none has them.
-file(GLOB python_nvtx LIST_DIRECTORIES true
-  "$ENV{VIRTUAL_ENV}/lib/python3*/site-packages/nvidia/*/include" "/usr/local/lib/python3*/dist-packages/nvidia/*/include")
-find_path(STEPSCOPE_NVTX_INCLUDE nvtx3/nvToolsExtPayload.h
-  HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda /opt/cuda ${python_nvtx}
-  PATH_SUFFIXES include targets/x86_64-linux/include)
+# NVTX 3: headers only; downloaded where no toolkit has them.
+include(cmake/nvtx_headers.cmake)
 if(NOT STEPSCOPE_NVTX_INCLUDE AND STEPSCOPE_FETCH_NVTX)
   set(nvtx_url https://github.com/NVIDIA/NVTX/archive/refs/tags/v3.2.1.tar.gz)
   message(STATUS "Stepscope: downloading the NVTX headers from ${nvtx_url}")

@@ -11,9 +11,20 @@ foreach(program ${STEPSCOPE_PROGRAMS})
   endif()
 endforeach()
 
-# For programs that are to be traced: with -I include/stepscope they include the annotations as in the repository. They need the
-# NVTX headers and nothing else.
-install(FILES tracer/api/annotate.h tracer/api/device_events.h tracer/api/device_payloads.h tracer/api/device_schemas.h DESTINATION include/stepscope/tracer/api COMPONENT api)
+# For programs that are to be traced: find_package(stepscope), pkg-config, or -I include.
+include(CMakePackageConfigHelpers)
+set(package_folder ${CMAKE_BINARY_DIR}/package-config)
+configure_package_config_file(cmake/package/stepscopeConfig.cmake.in ${package_folder}/stepscopeConfig.cmake
+  INSTALL_DESTINATION lib/cmake/stepscope NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${package_folder}/stepscopeConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+configure_file(cmake/package/stepscope.pc.in ${package_folder}/stepscope.pc @ONLY)
+
+install(DIRECTORY ${api_folder}/stepscope DESTINATION include COMPONENT api)
+install(TARGETS stepscope_annotate EXPORT stepscope)
+install(EXPORT stepscope NAMESPACE stepscope:: FILE stepscopeTargets.cmake DESTINATION lib/cmake/stepscope COMPONENT api)
+install(FILES ${package_folder}/stepscopeConfig.cmake ${package_folder}/stepscopeConfigVersion.cmake cmake/nvtx_headers.cmake
+  DESTINATION lib/cmake/stepscope COMPONENT api)
+install(FILES ${package_folder}/stepscope.pc DESTINATION share/pkgconfig COMPONENT api)
 # The pages lie as in the repository, so that their links work.
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/stepscope COMPONENT docs)
 install(DIRECTORY docs/guide docs/reference docs/design DESTINATION share/doc/stepscope/docs COMPONENT docs)

@@ -11,6 +11,7 @@
 #include "analyzer/metrics/core/quantile.h"
 #include "analyzer/metrics/steps/interleave.h"
 #include "analyzer/metrics/steps/measured_steps.h"
+#include "trace/base/files/run_folder.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -366,12 +367,17 @@ void add_step_counts(RunMeasurements& sample, Analysis const& analysis,
   sample.p95_ns = p95_period(measured.all);
 }
 
-/// Facts that differ between any two runs and explain nothing: how many turns there were, and which
-/// job of its cluster a run was.
+/// Facts that differ between any two runs and explain nothing: how many turns there were, why it
+/// was written, and which job of its cluster a run was.
 bool is_condition(std::string_view fact) {
-  constexpr std::array<std::string_view, 7> kOfOneRun = {
-      kTurnsFact,   "Slurm job",      "Slurm array task",    "Slurm step",
-      "Slurm task", "Kubernetes pod", "Kubernetes job index"};
+  constexpr std::array<std::string_view, 8> kOfOneRun = {base::kWrittenBecauseFact,
+                                                         kTurnsFact,
+                                                         "Slurm job",
+                                                         "Slurm array task",
+                                                         "Slurm step",
+                                                         "Slurm task",
+                                                         "Kubernetes pod",
+                                                         "Kubernetes job index"};
   return std::find(kOfOneRun.begin(), kOfOneRun.end(), fact) == kOfOneRun.end();
 }
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "tracer/api/annotate.h"
+#include <stepscope/annotate.h>
 
 using stepscope::api::InputWait;
 using stepscope::api::MemoryCategory;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,6 +18,7 @@
 #include "reports/words/slowdown_words.h"
 #include "reports/words/summary.h"
 #include "reports/words/wording.h"
+#include "trace/base/files/run_folder.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -58,6 +61,21 @@ std::string heading(model::Run const& run, analyzer::Analysis const& analysis,
   }
 
   return text + "\n";
+}
+
+/// Why a ring was written, by the rank that says more than the end of the program; empty where it
+/// is no ring.
+std::string why_written(model::Run const& run) {
+  std::map<std::string, int> reasons;
+  for (model::RankTrace const& rank : run.ranks)
+    for (auto const& [key, value] : rank.trace.info().facts)
+      if (key == base::kWrittenBecauseFact) ++reasons[value];
+  if (reasons.empty()) return {};
+
+  auto const rarest =
+      std::min_element(reasons.begin(), reasons.end(),
+                       [](auto const& a, auto const& b) { return a.second < b.second; });
+  return "Written because " + shown(rarest->first, kLongestNote) + ".";
 }
 
 std::string split_bar(Summary const& summary, Paint const& paint, int width) {
@@ -215,6 +233,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   int const width = std::max(options.width, 60);
   Summary const summary = summarize(analysis);
   std::string text = heading(run, analysis, summary, paint);
+  if (std::string const why = why_written(run); !why.empty()) text += wrapped(why, width, "", "");
 
   text += "\n" + wrapped(verdict(run, analysis, summary), width, "", "");
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;

@@ -280,12 +280,14 @@ void TraceStore::flush(int64_t now_ns, bool all) {
     return;
   }
 
+  // A ring loses nothing by waiting longer, and has fewer blocks.
+  int64_t const max_age_ns = watcher_ != nullptr ? 2 * kMaxAgeNs : kMaxAgeNs;
   std::vector<model::TrackId> due;
   for (uint32_t i = 0; i < batches_.size(); ++i) {
     Batch& batch = batches_[i];
     if (batch.rows.ended() == 0) continue;
     if (batch.since_ns < 0) batch.since_ns = now_ns;
-    if (all || now_ns - batch.since_ns >= kMaxAgeNs) due.push_back(model::TrackId{i});
+    if (all || now_ns - batch.since_ns >= max_age_ns) due.push_back(model::TrackId{i});
   }
 
   if (due.empty() && !all && !description_changed_) return;

@@ -90,7 +90,7 @@ void add_time_options(CLI::App& app, RecordCommand& options) {
 
   app.add_flag("--from-code", options.record.from_code,
                "record only between cudaProfilerStart() and cudaProfilerStop(), or the calls of "
-               "tracer/api/capture.h");
+               "stepscope/capture.h");
 }
 
 void add_ring_options(CLI::App& app, RecordCommand& options) {

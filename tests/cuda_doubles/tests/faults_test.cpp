@@ -93,6 +93,31 @@ TEST_F(CudaFaultsOverDoubles, EachWindowOfStepsHasTheRowsOfItsSteps) {
   }
 }
 
+/// A ring begins with whole steps: two more of them are twice the rows of a step.
+TEST_F(CudaFaultsOverDoubles, ARingHasTheRowsOfItsSteps) {
+  auto const rows_with = [&](std::string const& option, std::string const& part) {
+    std::filesystem::remove_all(path("run"));
+    auto const outcome = over_doubles(
+        "record " + option + " -o run -- " + program_over_doubles() +
+            " run mnist --device cuda --batch 2 --steps 30 --no-evaluate --log-every 0 "
+            "--input-delay-ms 100",
+        "");
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    return rows_of("run" + part);
+  };
+  auto const trial = over_doubles("--version");
+  SKIP_WITHOUT_NAMESPACE(trial);
+
+  Rows const step = rows_with("--steps 20:20", "");
+  Rows const two = rows_with("--ring 2steps", "/ring-last");
+  Rows const four = rows_with("--ring 4steps", "/ring-last");
+  EXPECT_GT(step.kernels(), 0U);
+  EXPECT_GE(two.kernels(), 2 * step.kernels());
+  EXPECT_LE(two.kernels(), 5 * step.kernels()) << "three whole steps, and the end of the program";
+  EXPECT_EQ(four.kernels() - two.kernels(), 2 * step.kernels());
+  EXPECT_EQ(two.lost + four.lost, 0U);
+}
+
 /// The training lasts for eight seconds at least, in which two windows are asked for.
 TEST_F(CudaFaultsOverDoubles, EachWindowThatIsAskedForHasTheRowsOfItsSteps) {
   auto const trial = over_doubles("--version");

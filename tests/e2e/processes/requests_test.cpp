@@ -156,15 +156,15 @@ class EndingsOfRings : public Program {
         "training=$!; for i in $(seq 300); do ls run/requests/*.process.json >/dev/null 2>&1 && "
         "break; sleep 0.1; done; sleep 1; " +
         ending + " $training; wait $training; echo ended with $?'");
-    return outcome.output + shell(program() + " info run/ring-last").output;
+    return outcome.output + shell(program() + " analyze run/ring-last").output;
   }
 };
 
 TEST_F(EndingsOfRings, WriteWhatIsKept) {
   EXPECT_THAT(last_ring_of("kill -TERM"), AllOf(HasSubstr("ended with 143"), HasSubstr("of 1 ring"),
-                                                HasSubstr("written because the program ended")));
+                                                HasSubstr("Written because the program ended.")));
   EXPECT_THAT(last_ring_of("kill -SEGV"), AllOf(HasSubstr("ended with 139"), HasSubstr("of 1 ring"),
-                                                HasSubstr("written because the program crashed")));
+                                                HasSubstr("Written because the program crashed")));
 }
 
 }  // namespace

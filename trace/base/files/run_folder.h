@@ -23,6 +23,8 @@ std::string name_of_window(int64_t first_step, int64_t last_step);
 /// The names of folders, in that of a run, with what was kept of its last while begin so:
 /// "ring-812", for the step at which it was written; "ring-last".
 inline constexpr std::string_view kRingPrefix = "ring-";
+/// The fact of their traces that says why they were written.
+inline constexpr char kWrittenBecauseFact[] = "written because";
 /// One that is written at that step, or, where there is none (−1), at that time (UTC):
 /// "ring-at-20261128-120000".
 std::string name_of_ring(int64_t step, int64_t epoch_s);

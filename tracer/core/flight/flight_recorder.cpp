@@ -280,7 +280,7 @@ void FlightRecorder::describe(Writing& writing, std::optional<RecentSteps::Begin
                     dropped, kBufferSetting));
 
   set_fact(ring.info, "ring", tracer::describe(options_));
-  set_fact(ring.info, "written because", writing.asked.reason);
+  set_fact(ring.info, base::kWrittenBecauseFact, writing.asked.reason);
   if (begin && steps_.latest() != nullptr)
     set_fact(ring.info, "recorded steps", fmt::format("{}:{}", begin->index, latest_step()));
   if (ring.blocks.is_cut_by_bytes && (options_.ns || options_.steps))

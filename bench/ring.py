@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""What does it cost a long training to keep its last seconds, does its memory stay constant, and is what went wrong in the ring?
+
+    python3 bench/ring.py [--build build/release] [--minutes 10] [--pairs 40] [--stalls 20]
+
+Trains cifar10 on two host devices under `stepscope record --ring`. Memory: for MINUTES, after the ring has filled once, the largest and
+the smallest share of all pages that the process has to itself. Ratio: the same training with and without a ring, each stopped while the
+other one runs, PAIRS times two seconds each; how many steps each made. Stalls: the training is stopped for half a second at a random
+moment, STALLS times; `--on-slow-step` must write a ring that has the step. Build the target stepscope first.
+"""
+import argparse
+import glob
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+
+TRAINING = ["run", "cifar10", "--device", "host:2", "--batch", "32", "--allow-nan", "--steps", "100000000", "--no-evaluate"]
+
+
+class Training:
+    """A training without end, with a ring that `options` describe, or without one where there are none."""
+
+    def __init__(self, stepscope, folder, options=(), log_every=0):
+        self.run = os.path.join(folder, "run")
+        command = [stepscope, *TRAINING, "--log-every", str(log_every)]
+        if options:
+            command = [stepscope, "record", *options, "-o", self.run, "--", *command]
+        self.log = os.path.join(folder, "ring.log" if options else "none.log")
+        self.launcher = subprocess.Popen(command, cwd=folder, stdout=open(self.log, "wb"), stderr=subprocess.DEVNULL, start_new_session=True)
+        self.process = self.find_process() if options else self.launcher.pid
+
+    def find_process(self):
+        for _ in range(300):
+            for name in glob.glob(os.path.join(self.run, "requests", "*.process.json")):
+                return int(re.search(r'"process_id": (\d+)', open(name, encoding="utf-8").read())[1])
+            time.sleep(0.1)
+        raise SystemExit("the training does not begin")
+
+    def steps(self):
+        """Lines of its log: one a step."""
+        with open(self.log, "rb") as file:
+            return file.read().count(b"\n")
+
+    def send(self, number):
+        os.kill(self.process, number)
+
+    def own_kib(self):
+        text = open(f"/proc/{self.process}/smaps_rollup", encoding="utf-8").read()
+        return sum(int(kib) for kib in re.findall(r"^Private_\w+: +(\d+)", text, re.MULTILINE))
+
+    def end(self):
+        for target in (self.process, self.launcher.pid):
+            try:
+                os.kill(target, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.launcher.wait()
+
+
+def memory(stepscope, seconds, ring_seconds):
+    """MiB at each second once the ring is full."""
+    with tempfile.TemporaryDirectory() as folder:
+        training = Training(stepscope, folder, ("--ring", f"{ring_seconds}s"))
+        time.sleep(3 * ring_seconds)
+        values = []
+        for _ in range(seconds):
+            time.sleep(1)
+            values.append(training.own_kib() / 1024)
+        training.end()
+    return values
+
+
+def ratios(stepscope, pairs, slot_seconds=2):
+    """Steps without a ring and with one, pair by pair; which is first changes."""
+    with tempfile.TemporaryDirectory() as folder:
+        both = [Training(stepscope, folder, (), 1), Training(stepscope, folder, ("--ring", "20s"), 1)]
+        time.sleep(3)
+        for training in both:
+            training.send(signal.SIGSTOP)
+
+        found = []
+        for pair in range(pairs):
+            steps = [0, 0]
+            for which in ((0, 1), (1, 0))[pair % 2]:
+                before = both[which].steps()
+                both[which].send(signal.SIGCONT)
+                time.sleep(slot_seconds)
+                both[which].send(signal.SIGSTOP)
+                time.sleep(0.05)
+                steps[which] = both[which].steps() - before
+            found.append(steps)
+        for training in both:
+            training.end()
+    return found
+
+
+def reason_of(stepscope, ring):
+    facts = subprocess.run([stepscope, "info", ring], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"written because (.*)", facts)
+    return found[1] if found else ""
+
+
+def has_stall(stepscope, ring):
+    """The step that its reason names is in it, and is as long as the stall."""
+    named = re.search(r"step ([\d,]+) took", reason_of(stepscope, ring))
+    if not named:
+        return False
+    step = named[1].replace(",", "")
+    query = subprocess.run([stepscope, "query", ring, f"SELECT max(dur_ns) FROM step_marks WHERE step = {step}", "--format", "csv"],
+                           capture_output=True, text=True, check=False)
+    lines = query.stdout.split()
+    return len(lines) == 2 and lines[1].isdigit() and int(lines[1]) > 400_000_000
+
+
+def stalls(stepscope, count):
+    """How many stalls are in the ring that each had written."""
+    good = 0
+    with tempfile.TemporaryDirectory() as folder:
+        training = Training(stepscope, folder, ("--ring", "3s", "--on-slow-step", "10x"))
+        time.sleep(4)
+        for _ in range(count):
+            time.sleep(3 + random.random())
+            before = set(glob.glob(os.path.join(training.run, "ring-*")))
+            training.send(signal.SIGSTOP)
+            time.sleep(0.5)
+            training.send(signal.SIGCONT)
+            time.sleep(2.5)
+            new = set(glob.glob(os.path.join(training.run, "ring-*"))) - before
+            good += len(new) == 1 and has_stall(stepscope, new.pop())
+        training.end()
+    return good
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--build", default="build/release")
+    options.add_argument("--minutes", type=float, default=10)
+    options.add_argument("--pairs", type=int, default=40)
+    options.add_argument("--stalls", type=int, default=20)
+    chosen = options.parse_args()
+    stepscope = os.path.abspath(os.path.join(chosen.build, "bin/stepscope"))
+
+    if chosen.stalls > 0:
+        print(f"stalls: {stalls(stepscope, chosen.stalls)} of {chosen.stalls} are in the ring that they had written", flush=True)
+    if chosen.pairs > 0:
+        pairs = ratios(stepscope, chosen.pairs)
+        found = sorted(none / ring for none, ring in pairs)
+        of_sums = sum(none for none, _ in pairs) / sum(ring for _, ring in pairs)
+        print(f"ratio of steps: {statistics.median(found):.4f} (median of {len(found)} pairs, quartiles {found[len(found) // 4]:.4f} to "
+              f"{found[-len(found) // 4]:.4f}), of the sums {of_sums:.4f}", flush=True)
+    if chosen.minutes > 0:
+        values = memory(stepscope, int(chosen.minutes * 60), 20)
+        middle = statistics.median(values)
+        print(f"memory: {middle:.1f} MiB (median), {100 * (min(values) / middle - 1):+.1f} to {100 * (max(values) / middle - 1):+.1f} % "
+              f"over {chosen.minutes:g} minutes", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+# stepscope::annotate: the headers with which a program says what it does, as #include <stepscope/annotate.h>, <stepscope/capture.h> and <stepscope/device_events.h>. They need NVTX's headers and nothing else.
+set(api_headers annotate capture device_events device_payloads device_schemas)
+set(api_folder ${PROJECT_BINARY_DIR}/api-include)
+foreach(header ${api_headers})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tracer/api/${header}.h)
+  file(READ ${PROJECT_SOURCE_DIR}/tracer/api/${header}.h text)
+  string(REPLACE "#include \"tracer/api/" "#include \"stepscope/" text "${text}")
+  file(CONFIGURE OUTPUT ${api_folder}/stepscope/${header}.h CONTENT "${text}" @ONLY)
+endforeach()
+
+add_library(stepscope_annotate INTERFACE)
+add_library(stepscope::annotate ALIAS stepscope_annotate)
+set_target_properties(stepscope_annotate PROPERTIES EXPORT_NAME annotate)
+target_compile_features(stepscope_annotate INTERFACE cxx_std_17)
+target_include_directories(stepscope_annotate INTERFACE $<BUILD_INTERFACE:${api_folder}> $<INSTALL_INTERFACE:include>)
+target_link_libraries(stepscope_annotate INTERFACE ${CMAKE_DL_LIBS})
