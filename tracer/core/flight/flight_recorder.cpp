@@ -29,6 +29,9 @@ constexpr int64_t kSparePeriods = 6;
 /// Calls that allocate may take this part of the bound, uncompressed.
 constexpr size_t kMemoryShare = 4;
 
+/// Bytes of a name in a reason, which goes into messages.
+constexpr size_t kLongestName = 200;
+
 std::string step_text(int64_t step) {
   return "step " +
          (step < 0 ? std::to_string(step) : base::format_count(static_cast<uint64_t>(step)));
@@ -117,32 +120,48 @@ void FlightRecorder::see_notes(RowBatch const& rows) {
                            std::isfinite(std::bit_cast<double>(note.payload));
     if (is_number) continue;
     is_due(Cause::kNote, fmt::format("the program noted a {} that is not a finite number",
-                                     store_.text(rows.name[row])));
+                                     base::valid_utf8(store_.text(rows.name[row]), kLongestName)));
     return;
   }
 }
 
 void FlightRecorder::look_for_hang() {
-  bool const hangs = options_.hang_ns > 0 && last_end_ns_ >= 0 && !hang_was_seen_ &&
-                     now_ns_ - last_end_ns_ >= options_.hang_ns;
-  if (!hangs) return;
+  if (!hangs() || !may_be_due(Cause::kHang)) return;
+  store_.flush(now_ns_, true);  // steps may have ended that were not seen
+  if (!hangs()) return;
+
   hang_was_seen_ = true;  // decides where the ring begins
   hang_was_seen_ = is_due(Cause::kHang, fmt::format("no step has ended for {}, since {}",
                                                     base::format_duration(now_ns_ - last_end_ns_),
                                                     step_text(latest_step())));
 }
 
+/// People who send a signal know that they have sent one before.
+bool FlightRecorder::may_be_due(Cause cause) const {
+  OfCause const& own = causes_[static_cast<size_t>(cause)];
+  bool const is_again = now_ns_ < own.quiet_until_ns || own.due == kMostDue;
+  return cause == Cause::kSignal || (!is_again && now_ns_ >= quiet_until_ns_);
+}
+
+bool FlightRecorder::hangs() const {
+  return options_.hang_ns > 0 && last_end_ns_ >= 0 && !hang_was_seen_ &&
+         now_ns_ - last_end_ns_ >= options_.hang_ns;
+}
+
 /// Named for the step: ranks that see the same at once have one name for it. False when it is not
 /// written.
 bool FlightRecorder::is_due(Cause cause, std::string reason) {
-  OfCause& own = causes_[static_cast<size_t>(cause)];
-  bool const is_again = now_ns_ < own.quiet_until_ns || own.due == kMostDue;
-  if (cause != Cause::kSignal && (is_again || now_ns_ < quiet_until_ns_)) {
-    if (cause != Cause::kHang) ++left_out_;
+  if (!may_be_due(cause)) {
+    ++left_out_;
     return false;
   }
+  OfCause& own = causes_[static_cast<size_t>(cause)];
   own.quiet_until_ns = now_ns_ + options_.ns.value_or(kQuietNs);
   ++own.due;
+  if (due_ring_) {
+    due_ring_->reason += "; " + reason;
+    return true;
+  }
 
   std::string const base_name = base::name_of_ring(latest_step(), epoch_ns() / 1'000'000'000);
   std::string name = base_name;

@@ -96,7 +96,9 @@ class FlightRecorder : public RowWatcher {
   };
   void see_step(SeenStep const& step);
   void see_notes(RowBatch const& rows);
+  [[nodiscard]] bool hangs() const;
   void look_for_hang();
+  [[nodiscard]] bool may_be_due(Cause cause) const;
   bool is_due(Cause cause, std::string reason);
   void note_dropped(uint64_t dropped);
   void forget_old();

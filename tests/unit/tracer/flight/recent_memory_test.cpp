@@ -41,7 +41,7 @@ void add(RecentMemory& memory, Call const& call) {
 }
 
 TEST(RecentMemoryTest, KnowsWhatWasLiveAtAnyMomentThatIsAskedFor) {
-  for (uint32_t seed = 0; seed < 50; ++seed) {
+  for (uint32_t seed = 0; seed < 15; ++seed) {
     std::mt19937 random(seed);
     auto const below = [&](int n) { return std::uniform_int_distribution(0, n - 1)(random); };
 

@@ -75,7 +75,7 @@ class SessionWithRing : public SessionOfParts {
   }
 
   // Steps are 0.2 ms long: no busy machine makes one as slow as this.
-  static constexpr double kSlow = 4000;
+  static constexpr double kSlow = 2500;
   static constexpr std::chrono::milliseconds kSlowStep{1300};
 };
 
