@@ -15,7 +15,7 @@ std::span<Command const> commands();
   X(profile, "train a bundled workload, record it, analyze it and write the report") \
   X(run, "train a bundled workload") \
   X(record, "record any program") \
-  X(trigger, "record some steps of a program that runs under record --on-request") \
+  X(trigger, "ask recorded programs for some steps, or for what they kept") \
   X(ps, "list the processes that are being recorded") \
   X(analyze, "show where the time of a run went, and why") \
   X(report, "write the HTML report of a run, of a scaling series or of a search") \
@@ -34,7 +34,8 @@ std::span<Command const> commands();
   X(export, "convert a run for another tool") \
   X(slice, "copy a part of a run, small enough to share") \
   X(synth, "write a synthetic run of any size with known ground truth") \
-  X(completion, "print what makes a shell complete commands and options")
+  X(completion, "print what makes a shell complete commands and options") \
+  X(man, "print the manual page of Stepscope or of a command")
 // clang-format on
 
 #define STEPSCOPE_DECLARE_COMMAND(name, description) Action add_##name(CLI::App& app);

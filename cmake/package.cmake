@@ -25,9 +25,32 @@ install(EXPORT stepscope NAMESPACE stepscope:: FILE stepscopeTargets.cmake DESTI
 install(FILES ${package_folder}/stepscopeConfig.cmake ${package_folder}/stepscopeConfigVersion.cmake cmake/nvtx_headers.cmake
   DESTINATION lib/cmake/stepscope COMPONENT api)
 install(FILES ${package_folder}/stepscope.pc DESTINATION share/pkgconfig COMPONENT api)
+# Manual pages and completions are made of the program's own definitions, the desktop entry opens .stepscope files.
+if(TARGET stepscope)
+  install(CODE "
+    set(prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
+    function(write_output file)
+      get_filename_component(folder \"\${prefix}/\${file}\" DIRECTORY)
+      file(MAKE_DIRECTORY \"\${folder}\")
+      execute_process(COMMAND $<TARGET_FILE:stepscope> \${ARGN} OUTPUT_FILE \"\${prefix}/\${file}\" COMMAND_ERROR_IS_FATAL ANY)
+    endfunction()
+    write_output(share/bash-completion/completions/stepscope completion bash)
+    write_output(share/zsh/vendor-completions/_stepscope completion zsh)
+    write_output(share/fish/vendor_completions.d/stepscope.fish completion fish)
+    execute_process(COMMAND $<TARGET_FILE:stepscope> man --all \"\${prefix}/share/man/man1\" COMMAND_ERROR_IS_FATAL ANY)
+  " COMPONENT docs)
+endif()
+if(TARGET stepscope-viewer)
+  install(FILES cmake/package/stepscope.desktop DESTINATION share/applications COMPONENT docs)
+  install(FILES cmake/package/stepscope.xml DESTINATION share/mime/packages COMPONENT docs)
+  install(FILES cmake/package/stepscope.svg DESTINATION share/icons/hicolor/scalable/apps COMPONENT docs)
+endif()
+
 # The pages lie as in the repository, so that their links work.
-install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/stepscope COMPONENT docs)
-install(DIRECTORY docs/guide docs/reference docs/design DESTINATION share/doc/stepscope/docs COMPONENT docs)
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION share/doc/stepscope COMPONENT docs)
+install(FILES LICENSE DESTINATION share/doc/stepscope RENAME copyright COMPONENT docs)
+install(DIRECTORY docs/guide docs/reference docs/design docs/images DESTINATION share/doc/stepscope/docs COMPONENT docs)
+install(DIRECTORY examples DESTINATION share/doc/stepscope COMPONENT docs)
 
 if(STEPSCOPE_PORTABLE)
   # The viewer shares its process with the system's graphics drivers. With a C++ library of its own inside it cannot force an
@@ -61,3 +84,18 @@ if(STEPSCOPE_PORTABLE)
   endforeach()
   install(PROGRAMS tests/support/run_bundled_tests.sh DESTINATION tests RENAME run.sh COMPONENT tests EXCLUDE_FROM_ALL)
 endif()
+
+# cpack -G DEB --config build/release/CPackConfig.cmake: a package for the Debian or Ubuntu that it is built on.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME stepscope)
+set(CPACK_PACKAGE_CONTACT "The Stepscope authors <stepscope@localhost>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_COMPONENTS_ALL programs api docs)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE zstd)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "openmpi-bin")
+include(CPack)

@@ -5,6 +5,7 @@
 #
 #   scripts/package.sh             build it
 #   scripts/package.sh --check     build it and run it in an empty root with nothing but glibc
+#   scripts/package.sh --deb       build/package/stepscope_VERSION_amd64.deb instead, for the Debian or Ubuntu of this machine
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -15,8 +16,16 @@ MAX_GPU_PART_BYTES=50000000
 check=0
 case ${1:-} in
   --check) check=1 ;;
+  --deb)
+    scripts/setup.sh
+    say "Building build/release"
+    configure release
+    build release
+    cpack -G DEB --config build/release/CPackConfig.cmake -B build/package
+    exit 0
+    ;;
   "") ;;
-  *) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+  *) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
 esac
 
 scripts/setup.sh --package

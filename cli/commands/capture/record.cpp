@@ -97,7 +97,7 @@ void add_ring_options(CLI::App& app, RecordCommand& options) {
   auto* const ring = app.add_option(
       "--ring", options.ring,
       "keep only the last part in memory: 60s, 50steps, 200MB. It becomes a run in the output "
-      "folder at stepscope trigger, at a crash, at the end, and:");
+      "folder at stepscope trigger, a crash, the end, and what the --on options name");
   ring->each([&options](std::string const&) { options.has_ring = true; });
 
   app.add_option("--on-slow-step", options.slow_step,

@@ -125,6 +125,19 @@ TEST_F(CommandLine, IsCompletedByBash) {
   EXPECT_EQ(completed("slice ru", 2), "\n") << "files, which the shell completes";
 }
 
+TEST_F(CommandLine, HasAManualPageOfEachCommand) {
+  EXPECT_THAT(stepscope("man").output, AllOf(HasSubstr(".TH STEPSCOPE 1"), HasSubstr("record")));
+  EXPECT_THAT(stepscope("man record").output,
+              AllOf(HasSubstr("stepscope\\-record"), HasSubstr("\\-\\-ring")));
+  EXPECT_EQ(stepscope("man dance").code, 2);
+  EXPECT_EQ(stepscope("man record --all x").code, 2);
+
+  ASSERT_EQ(stepscope("man --all pages").code, 0);
+  EXPECT_THAT(shell("ls pages").output,
+              AllOf(HasSubstr("stepscope.1"), HasSubstr("stepscope-whatif.1")));
+  EXPECT_EQ(stepscope("man --all /proc/nowhere").code, 2);
+}
+
 TEST_F(CommandLine, WritesCompletionsThatTheShellsTake) {
   for (std::string const name : {"bash", "zsh", "fish"}) {
     if (shell("command -v " + name).code != 0) continue;
