@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "trace/base/shell_word.h"
+#include "tracer/core/options.h"
 #include "tracer/record_parts.h"
 
 namespace stepscope::tracer {
@@ -60,6 +62,18 @@ class ForwardedSignals {
   struct sigaction asking_before_ {};
 };
 
+/// Once a job: a program that runs for weeks says nothing of how to ask it.
+void print_how_to_ask(RecordOptions const& options) {
+  if (rank_from_environment().value_or(0) != 0) return;
+  std::string const run = base::shell_word(options.output);
+  if (options.ring)
+    fmt::print(stderr, "stepscope: keeps {} in memory; write it with: stepscope trigger {}\n",
+               describe(*options.ring), run);
+  if (options.on_request)
+    fmt::print(stderr, "stepscope: records nothing until you ask with: stepscope trigger {}\n",
+               run);
+}
+
 struct CommandResult {
   int exit_code = 0;
   int exec_error = 0;  ///< errno when the command could not be started
@@ -70,6 +84,7 @@ Expected<CommandResult> run_command(RecordOptions const& options, std::string co
   auto const sampling = open_sampling(options);
   auto const environment = traced_environment(options, library, sampling_variables(sampling.get()));
 
+  print_how_to_ask(options);
   ForwardedSignals signals(options.ring ? options.ring->signal : 0);
   auto const started = start_command(command, environment, [&] { signals.restore(); });
   if (!started) return base::fail_with(started);

@@ -161,8 +161,9 @@ class EndingsOfRings : public Program {
 };
 
 TEST_F(EndingsOfRings, WriteWhatIsKept) {
-  EXPECT_THAT(last_ring_of("kill -TERM"), AllOf(HasSubstr("ended with 143"), HasSubstr("of 1 ring"),
-                                                HasSubstr("Written because the program ended.")));
+  EXPECT_THAT(last_ring_of("kill -TERM"),
+              AllOf(HasSubstr("write it with: stepscope trigger run"), HasSubstr("ended with 143"),
+                    HasSubstr("of 1 ring"), HasSubstr("Written because the program ended.")));
   EXPECT_THAT(last_ring_of("kill -SEGV"), AllOf(HasSubstr("ended with 139"), HasSubstr("of 1 ring"),
                                                 HasSubstr("Written because the program crashed")));
 }
