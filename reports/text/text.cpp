@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
-#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,7 +16,6 @@
 #include "reports/words/slowdown_words.h"
 #include "reports/words/summary.h"
 #include "reports/words/wording.h"
-#include "trace/base/files/run_folder.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -61,21 +58,6 @@ std::string heading(model::Run const& run, analyzer::Analysis const& analysis,
   }
 
   return text + "\n";
-}
-
-/// Why a ring was written, by the rank that says more than the end of the program; empty where it
-/// is no ring.
-std::string why_written(model::Run const& run) {
-  std::map<std::string, int> reasons;
-  for (model::RankTrace const& rank : run.ranks)
-    for (auto const& [key, value] : rank.trace.info().facts)
-      if (key == base::kWrittenBecauseFact) ++reasons[value];
-  if (reasons.empty()) return {};
-
-  auto const rarest =
-      std::min_element(reasons.begin(), reasons.end(),
-                       [](auto const& a, auto const& b) { return a.second < b.second; });
-  return "Written because " + shown(rarest->first, kLongestNote) + ".";
 }
 
 std::string split_bar(Summary const& summary, Paint const& paint, int width) {

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "analyzer/metrics/telemetry/trace_integrity.h"
+#include "reports/words/labels.h"
 #include "reports/words/language.h"
+#include "trace/base/files/run_folder.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -119,6 +121,20 @@ std::vector<std::string> run_notes(model::Run const& run, analyzer::Analysis con
     notes.push_back(different_steps(ranks));
   if (std::string text = clocks(run); !text.empty()) notes.push_back(std::move(text));
   return notes;
+}
+
+std::string why_written(model::Run const& run) {
+  constexpr size_t kLongestReason = 400;
+  std::map<std::string, int> reasons;
+  for (model::RankTrace const& rank : run.ranks)
+    for (auto const& [key, value] : rank.trace.info().facts)
+      if (key == base::kWrittenBecauseFact) ++reasons[value];
+  if (reasons.empty()) return {};
+
+  auto const rarest =
+      std::min_element(reasons.begin(), reasons.end(),
+                       [](auto const& a, auto const& b) { return a.second < b.second; });
+  return tr("Written because {}.", shown(rarest->first, kLongestReason));
 }
 
 std::string number_list(std::vector<int64_t> const& numbers, size_t most) {

@@ -9,6 +9,7 @@
 #include "reports/html/page.h"
 #include "reports/words/host_words.h"
 #include "reports/words/language.h"
+#include "reports/words/run_notes.h"
 #include "reports/words/wording.h"
 #include "trace/base/format.h"
 
@@ -213,6 +214,8 @@ std::string summary_section(Page const& page) {
   std::string body =
       fmt::format("<p class=\"verdict\">{}</p>\n",
                   escape(with_joined_units(verdict(page.run, page.analysis, page.summary)), 2000));
+  if (std::string const why = why_written(page.run); !why.empty())
+    body += fmt::format("<p>{}</p>\n", escape(with_joined_units(why), 500));
 
   if (is_about_host(page)) return section("summary", "Verdict", body + host_numbers(page));
   if (page.analysis.devices.empty())
