@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/file/claims.h"
+#include "trace/file/codec/json_text.h"
 
 namespace stepscope::file {
 namespace {
@@ -34,30 +35,55 @@ void get_to(json const& object, char const* key, T& value) {
   }
 }
 
-/// Names come from the traced program: what is not UTF-8 is replaced.
-std::string text_of(json const& root) {
-  return root.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 /// Nesting is bounded by the payload's size; nlohmann's parser keeps its stack on the heap.
 json parsed(base::ByteSpan bytes) {
   auto const* const begin = reinterpret_cast<char const*>(bytes.data());
   return json::parse(begin, begin + bytes.size(), nullptr, false);
 }
 
-json encode_log(model::ImportLog const& log) {
-  return {{"dropped", log.dropped},
-          {"negative_durations", log.negative_durations},
-          {"unknown_events", log.unknown_events},
-          {"lost_blocks", log.lost_blocks},
-          {"notes", log.notes}};
+void add_info(model::TraceInfo const& info, JsonText& out) {
+  out.key("info").begin_object().member("command", info.command).key("facts").begin_array();
+  for (auto const& [key, value] : info.facts) out.begin_array().value(key).value(value).end_array();
+  out.end_array();
+
+  out.member("host", info.host)
+      .member("origin_epoch_ns", info.origin_epoch_ns)
+      .member("process_id", info.process_id)
+      .member("rank", info.rank)
+      .member("tool", info.tool);
+  if (info.whole_steps.count > 0)
+    out.member("whole_first_step", info.whole_steps.first)
+        .member("whole_step_count", info.whole_steps.count);
+  out.member("world_size", info.world_size).end_object();
 }
 
-json encode_columns(ColumnNames const& names) {
-  json result = {{"events", names.base}};
+void add_device(model::Device const& device, JsonText& out) {
+  out.begin_object()
+      .member("capacity_bytes", device.capacity_bytes)
+      .member("id", device.id)
+      .member("name", device.name)
+      .member("peak_flops", device.peak_flops)
+      .member("threads", device.threads)
+      .end_object();
+}
+
+void add_log(model::ImportLog const& log, JsonText& out) {
+  out.key("log")
+      .begin_object()
+      .member("dropped", log.dropped)
+      .member("lost_blocks", log.lost_blocks)
+      .member("negative_durations", log.negative_durations)
+      .member("notes", std::span<std::string const>(log.notes))
+      .member("unknown_events", log.unknown_events)
+      .end_object();
+}
+
+void add_columns(ColumnNames const& names, JsonText& out) {
+  out.key("columns").begin_object().member("events", std::span<std::string const>(names.base));
   for (int table = 0; table < model::kDetailTableCount; ++table)
-    result[std::string(detail_table_name(table))] = names.details[static_cast<size_t>(table)];
-  return result;
+    out.member(detail_table_name(table),
+               std::span<std::string const>(names.details[static_cast<size_t>(table)]));
+  out.end_object();
 }
 
 std::vector<std::string> strings_of(json const& object, std::string_view key) {
@@ -126,34 +152,17 @@ model::Track decode_track(json const& object) {
 
 std::string encode_description(model::TraceInfo const& info, std::span<model::Device const> devices,
                                model::ImportLog const& log) {
-  json root;
-  root["info"] = {{"tool", info.tool},
-                  {"host", info.host},
-                  {"command", info.command},
-                  {"process_id", info.process_id},
-                  {"rank", info.rank},
-                  {"world_size", info.world_size},
-                  {"origin_epoch_ns", info.origin_epoch_ns}};
+  JsonText out;
+  out.begin_object();
+  add_columns(current_columns(), out);
 
-  if (info.whole_steps.count > 0) {
-    root["info"]["whole_step_count"] = info.whole_steps.count;
-    root["info"]["whole_first_step"] = info.whole_steps.first;
-  }
+  out.key("devices").begin_array();
+  for (model::Device const& device : devices) add_device(device, out);
+  out.end_array();
 
-  json& facts = root["info"]["facts"] = json::array();
-  for (auto const& [key, value] : info.facts) facts.push_back(json::array({key, value}));
-
-  json& device_list = root["devices"] = json::array();
-  for (model::Device const& device : devices)
-    device_list.push_back({{"id", device.id},
-                           {"name", device.name},
-                           {"capacity_bytes", device.capacity_bytes},
-                           {"threads", device.threads},
-                           {"peak_flops", device.peak_flops}});
-
-  root["log"] = encode_log(log);
-  root["columns"] = encode_columns(current_columns());
-  return text_of(root);
+  add_info(info, out);
+  add_log(log, out);
+  return out.end_object().take();
 }
 
 bool decode_description(base::ByteSpan bytes, Description& description) {
@@ -188,17 +197,19 @@ bool decode_description(base::ByteSpan bytes, Description& description) {
 }
 
 std::string encode_tracks(uint32_t first, std::span<model::Track const> tracks) {
-  json root = {{"first", first}};
-  json& track_list = root["tracks"] = json::array();
+  JsonText out;
 
+  out.begin_object().member("first", first).key("tracks").begin_array();
   for (model::Track const& track : tracks)
-    track_list.push_back({{"kind", static_cast<uint8_t>(track.kind)},
-                          {"name", track.name},
-                          {"id", track.id},
-                          {"device", track.device},
-                          {"stream_kind", static_cast<uint8_t>(track.stream_kind)},
-                          {"dropped", track.dropped}});
-  return text_of(root);
+    out.begin_object()
+        .member("device", track.device)
+        .member("dropped", track.dropped)
+        .member("id", track.id)
+        .member("kind", static_cast<uint8_t>(track.kind))
+        .member("name", track.name)
+        .member("stream_kind", static_cast<uint8_t>(track.stream_kind))
+        .end_object();
+  return out.end_array().end_object().take();
 }
 
 bool decode_tracks(base::ByteSpan bytes, uint32_t max_tracks, std::vector<model::Track>& tracks) {

@@ -10,6 +10,7 @@ void RecentMemory::add(model::TrackId track, RowBatch const& rows) {
 }
 
 void RecentMemory::forget_before(int64_t ns) {
+  if (ns == INT64_MIN) return;  // all of the time is asked for
   // Rows of another track may come this much later than those that began with them.
   constexpr int64_t kMaxWaitNs = 4'000'000'000;
   for (; !recent_.empty() && recent_.front().start_ns < ns; recent_.pop_front())
