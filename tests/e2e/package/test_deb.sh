@@ -14,11 +14,11 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cpack -G DEB --config "$build/CPackConfig.cmake" -B "$folder/made" >"$folder/cpack.log" 2>&1 || { cat "$folder/cpack.log"; exit 1; }
 package=$(ls "$folder"/made/*.deb)
-dpkg-deb -f "$package" Package Version Depends Description | grep -q "^Package: stepscope"
+[[ $(dpkg-deb -f "$package" Package) == stepscope && -n $(dpkg-deb -f "$package" Depends) ]]
 dpkg-deb -x "$package" "$folder/root"
 usr=$folder/root/usr
 
-"$usr/bin/stepscope" --version | grep -q "^stepscope 0\."
+[[ $("$usr/bin/stepscope" --version) == "stepscope 0."* ]]
 "$usr/bin/stepscope" record -o "$folder/run" -- "$usr/bin/stepscope" run mnist --batch 4 --steps 2 --no-evaluate --log-every 0 >/dev/null 2>&1
 [[ $("$usr/bin/stepscope" query "$folder/run" "SELECT count(*) FROM step_marks" --format csv | tail -n 1) -ge 2 ]]
 

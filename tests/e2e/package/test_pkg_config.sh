@@ -15,7 +15,7 @@ export PKG_CONFIG_PATH=$prefix/share/pkgconfig
 # shellcheck disable=SC2046
 "$compiler" -std=c++17 -Wall -Wextra -Werror $(pkg-config --cflags stepscope) -isystem "$nvtx" -o "$folder/outside" \
   "$(dirname "$0")/outside/outside.cpp" $(pkg-config --libs stepscope)
-"$folder/outside" | grep -q "trained 3 steps"
+[[ $("$folder/outside") == "trained 3 steps" ]]
 [[ -n $stepscope ]] || exit 0
 
 "$stepscope" record -o "$folder/run" -- "$folder/outside"
