@@ -25,8 +25,8 @@ std::string name_of_window(int64_t first_step, int64_t last_step);
 inline constexpr std::string_view kRingPrefix = "ring-";
 /// The fact of their traces that says why they were written.
 inline constexpr char kWrittenBecauseFact[] = "written because";
-/// One that is written at that step, or, where there is none (−1), at that time (UTC):
-/// "ring-at-20261128-120000".
+/// The name of a ring that is written at that step; −1: the program has no steps, and the time
+/// names it (UTC): "ring-at-20261128-120000".
 std::string name_of_ring(int64_t step, int64_t epoch_s);
 /// The windows and rings of a run that was recorded in several: folders of those names, by their
 /// steps; rings without one are last.

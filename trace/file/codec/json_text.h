@@ -1,6 +1,6 @@
-// JSON written from front to back. It takes no memory but that of the text: a tree of values needs
-// some when it is destroyed, too, and ends the program where there is none. The tracer writes it in
-// other people's programs.
+// JSON written from front to back, for the tracer in other people's programs. It takes memory for
+// the text alone. A tree of values also takes some when it is destroyed, and aborts the program
+// where memory has run out.
 #pragma once
 
 #include <cmath>
