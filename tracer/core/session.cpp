@@ -20,7 +20,7 @@ namespace {
 /// How often rings are drained: rare enough to cost nothing, often enough that a new thread's ring
 /// of 2 MB does not fill at 10 M ranges/s.
 constexpr std::chrono::milliseconds kDrainPeriod{5};
-/// Where a ring is kept, as it is for weeks: a wake costs some 70 µs of a busy processor. Threads
+/// Where a ring is kept, as it is for weeks: each wake interrupts a busy processor. Threads
 /// that record more than their rings hold get larger ones meanwhile.
 constexpr std::chrono::milliseconds kRingDrainPeriod{20};
 /// Names of threads are read again this often.

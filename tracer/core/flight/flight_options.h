@@ -11,7 +11,7 @@
 
 namespace stepscope::tracer {
 
-/// A training of some thousand launches a second fills it with encoded events in half an hour.
+/// Encoded events take some bytes each: most trainings take hours to fill it.
 inline constexpr size_t kDefaultRingBytes = size_t{1} << 30;
 /// Less holds no second of a busy program.
 inline constexpr size_t kMinRingBytes = size_t{8} << 20;
