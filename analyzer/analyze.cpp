@@ -32,6 +32,7 @@
 #include "analyzer/observe_process.h"
 #include "analyzer/rules/gain_limits.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/rules/sums.h"
 #include "analyzer/whatif/whatif.h"
 
 namespace stepscope::analyzer {
@@ -127,7 +128,7 @@ class RunAnalyzer {
     }
 
     if (!path) return base::fail_with(path);
-    results_.critical_path = std::move(*path);
+    if (!is_of_sums(processes_.skeleton)) results_.critical_path = std::move(*path);
     put_bottleneck_first(results_);
     return std::move(results_);
   }

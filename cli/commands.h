@@ -17,6 +17,7 @@ std::span<Command const> commands();
   X(record, "record any program") \
   X(trigger, "ask recorded programs for some steps, or for what they kept") \
   X(ps, "list the processes that are being recorded") \
+  X(live, "show how a run that is being recorded does now, and what is worth a window") \
   X(analyze, "show where the time of a run went, and why") \
   X(report, "write the HTML report of a run, of a scaling series or of a search") \
   X(compare, "show what changed between runs, whether it is significant, and why") \

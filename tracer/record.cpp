@@ -66,9 +66,13 @@ class ForwardedSignals {
 void print_how_to_ask(RecordOptions const& options) {
   if (rank_from_environment().value_or(0) != 0) return;
   std::string const run = base::shell_word(options.output);
+
   if (options.ring)
     fmt::print(stderr, "stepscope: keeps {} in memory; write it with: stepscope trigger {}\n",
                describe(*options.ring), run);
+  if (options.stream)
+    fmt::print(stderr,
+               "stepscope: writes sums of each step; look at them with: stepscope live {}\n", run);
   if (options.on_request)
     fmt::print(stderr, "stepscope: records nothing until you ask with: stepscope trigger {}\n",
                run);

@@ -21,6 +21,7 @@ struct RecordOptions {
   int64_t for_steps = 0;    ///< 0 = the default of 5
   bool on_request = false;  ///< the steps that are asked for (requests/asking.h), and no others
   std::optional<FlightOptions> ring;  ///< the last while, when something happens
+  bool stream = false;                ///< a record of each step, in addition to the ring or alone
   std::string range;                  ///< "NAME" or "NAME@DOMAIN"; empty = no range decides
   std::optional<int64_t> delay_ns, duration_ns;
   bool from_code = false;

@@ -22,6 +22,7 @@
 #include "trace/base/format.h"
 #include "trace/file/summaries.h"
 #include "trace/file/trace_file.h"
+#include "trace/stream/stream_file.h"
 #include "tracer/core/options.h"
 #include "tracer/requests/messages.h"
 
@@ -125,6 +126,45 @@ Recorded look_at(RecordOptions const& options) {
   return recorded;
 }
 
+/// The steps that this process's streams have, and in how many files.
+struct StreamedSteps {
+  size_t files = 0;
+  uint64_t steps = 0, bytes = 0;
+};
+
+StreamedSteps streamed_steps(RecordOptions const& options) {
+  StreamedSteps found;
+  std::error_code error;
+  fs::path const folder = fs::path(options.output) / base::kStreamFolder;
+  for (auto const& entry : fs::directory_iterator(folder, error)) {
+    if (!is_own_run_file(entry.path().filename().string())) continue;
+    stream::GrowingStream file(entry.path().string());
+    auto const part = file.read_new(SIZE_MAX);
+    if (!part || part->steps.empty()) continue;
+
+    ++found.files;
+    found.bytes += fs::file_size(entry.path(), error);
+    int32_t const device = part->steps.front().device;
+    for (stream::StepRecord const& record : part->steps)
+      if (record.device == device) found.steps += record.steps;
+  }
+  return found;
+}
+
+void print_what_was_streamed(RecordOptions const& options, std::string const& program) {
+  StreamedSteps const found = streamed_steps(options);
+
+  if (found.files == 0)
+    fmt::print(stderr,
+               "stepscope: no step was streamed: {} marked none, or was killed within three "
+               "seconds; docs/guide/ANNOTATIONS.md says how to mark steps\n",
+               program);
+  else
+    fmt::print(stderr, "stepscope: streamed {}, {}, in {}/{}\n",
+               base::format_count(found.steps, "step"), base::format_bytes(found.bytes),
+               options.output, base::kStreamFolder);
+}
+
 /// Files of the kernel's driver; the second where Linux runs inside of Windows.
 bool has_nvidia_device() {
   std::error_code error;
@@ -217,6 +257,7 @@ void set_window(RecordOptions const& options, Variables& set) {
   }
   if (options.on_request) set.emplace_back(kOnRequestVariable, "1");
   if (options.ring) set.emplace_back(kRingVariable, to_variable(*options.ring));
+  if (options.stream) set.emplace_back(kStreamVariable, "1");
 
   if (!options.range.empty()) set.emplace_back(kRangeVariable, options.range);
   if (options.delay_ns) set.emplace_back(kDelayVariable, fmt::format("{}", *options.delay_ns));
@@ -258,14 +299,13 @@ void set_preload(std::string const& library, Variables& set) {
 /// The environment without what `set` replaces, and without what an outer `stepscope record` set
 /// for its own run: that must not leak into this one.
 std::vector<std::string> inherited_environment(Variables const& set) {
-  std::array<std::string, 21> const ours = {
-      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH",  kOutputVariable,
-      kReportLossVariable,     kStepsVariable,           kRangeVariable,
-      kEveryVariable,          kOnRequestVariable,       kDelayVariable,
-      kDurationVariable,       kFromCodeVariable,        kBufferVariable,
-      kCudaBufferVariable,     kCudaBufferSizeVariable,  kNcclVariable,
-      kSampleVariable,         kTurnSocketVariable,      kTurnStepsVariable,
-      kSamplerVariable,        kOtherNcclPluginVariable, kRingVariable};
+  std::array<std::string, 22> const ours = {
+      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,   kReportLossVariable,
+      kStepsVariable,          kRangeVariable,          kEveryVariable,    kOnRequestVariable,
+      kDelayVariable,          kDurationVariable,       kFromCodeVariable, kBufferVariable,
+      kCudaBufferVariable,     kCudaBufferSizeVariable, kNcclVariable,     kSampleVariable,
+      kTurnSocketVariable,     kTurnStepsVariable,      kSamplerVariable,  kOtherNcclPluginVariable,
+      kRingVariable,           kStreamVariable};
 
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -350,6 +390,11 @@ Expected<void> check_options(RecordOptions const& options) {
     return fail(
         "--steps, --every, --on-request, --ring, --range, --delay and --from-code: each says what "
         "to record, give one of them");
+  bool const is_part = choices > (options.ring ? 1 : 0) || options.duration_ns;
+  if (options.stream && is_part)
+    return fail(
+        "--stream: tells of all steps, give it alone or with --ring; stepscope trigger then writes "
+        "what the ring holds");
   if (options.ring && options.duration_ns)
     return fail("--duration: goes with a recording that has an end, leave it out beside --ring");
 
@@ -445,6 +490,8 @@ void complete_traces(RecordOptions const& options) {
 
 void print_what_was_recorded(RecordOptions const& options, std::string const& program,
                              int exit_code) {
+  if (options.stream) print_what_was_streamed(options, program);
+  if (options.stream && !options.ring) return;
   Recorded const recorded = look_at(options);
   if (recorded.without_events == recorded.files) {
     fmt::print(stderr, "stepscope: nothing was recorded: {} {}\n", program,

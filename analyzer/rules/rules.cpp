@@ -8,6 +8,7 @@
 #include "analyzer/rules/finding_order.h"
 #include "analyzer/rules/gain_limits.h"
 #include "analyzer/rules/program_kind.h"
+#include "analyzer/rules/sums.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -81,8 +82,12 @@ std::vector<Finding> find_all(model::Run const& run, Analysis const& facts,
   std::vector<Finding> findings;
 
   bool const is_of_benchmark = is_benchmark(run);
-  for (Rule const& rule : all_rules())
-    if (!is_of_benchmark || speaks_of_benchmarks(rule.name)) rule.find(input, findings);
+  bool const has_only_sums = is_of_sums(run);
+  for (Rule const& rule : all_rules()) {
+    bool const may_speak = (!is_of_benchmark || speaks_of_benchmarks(rule.name)) &&
+                           (!has_only_sums || speaks_of_sums(rule.name));
+    if (may_speak) rule.find(input, findings);
+  }
 
   tell_inference(input, findings);
   limit_gains(input, findings);

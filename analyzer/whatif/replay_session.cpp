@@ -11,6 +11,7 @@
 #include "analyzer/metrics/critical_path/path_part.h"
 #include "analyzer/metrics/steps/step_detection.h"
 #include "analyzer/metrics/work/kernels.h"
+#include "analyzer/rules/sums.h"
 #include "analyzer/whatif/changes/apply_change.h"
 #include "analyzer/whatif/missing_work.h"
 
@@ -161,6 +162,11 @@ std::string ReplaySession::unpredictable(WhatIfChange const& change) const {
 void ReplaySession::measure() {
   baseline_.is_part = !part_.is_all;
   if (part_.run != nullptr) baseline_.cautions = missing_work(*part_.run, analysis_);
+  if (part_.run != nullptr && is_of_sums(*part_.run)) {
+    refuse(
+        "a stream has sums of each step, whose order was not recorded: record a few steps whole");
+    return;
+  }
   if (!graph_.is_whole) {
     refuse("the records contradict each other: some work would wait for itself");
     return;

@@ -142,6 +142,7 @@ std::optional<CaptureOptions> options_from_environment() {
   options.window = window_from_environment();
   if (char const* const text = std::getenv(kRingVariable); text != nullptr)
     options.ring = from_variable(text);
+  options.stream = is_set(kStreamVariable);
 
   options.buffer_bytes = buffer_bytes(kBufferVariable, options.buffer_bytes);
   options.cuda_buffers_bytes = buffer_bytes(kCudaBufferVariable, options.cuda_buffers_bytes);
@@ -181,8 +182,8 @@ bool is_own_run_file(std::string_view file_name) {
   auto const rank = rank_from_environment();
   if (!rank) return base::is_run_file(file_name);
   std::string const own = fmt::format("rank-{}", *rank);
-  return file_name.ends_with(base::kTraceSuffix) &&
-         (file_name == own + std::string(base::kTraceSuffix) || file_name.starts_with(own + "-"));
+  return base::is_run_file(file_name) &&
+         (file_name.starts_with(own + ".") || file_name.starts_with(own + "-"));
 }
 
 std::string trace_file_name(CaptureOptions const& options, int64_t process_id, int64_t attempt) {

@@ -6,6 +6,8 @@
 //   STEPSCOPE_ON_REQUEST      1: only the steps that `stepscope trigger` asks for, each time in a
 //                             window of its own
 //   STEPSCOPE_RING            what to keep in memory and when to write it (flight_options.h)
+//   STEPSCOPE_STREAM          1: a record of each step is written (trace/stream), and without
+//                             STEPSCOPE_RING nothing else
 //   STEPSCOPE_RANGE           NAME or NAME@DOMAIN: only while the first NVTX range of it is open
 //   STEPSCOPE_DELAY_NS        only from this long after the program's first event
 //   STEPSCOPE_FROM_CODE       1: only from cudaProfilerStart to cudaProfilerStop, or from and to
@@ -54,6 +56,7 @@ inline constexpr char const* kStepsVariable = "STEPSCOPE_STEPS";
 inline constexpr char const* kEveryVariable = "STEPSCOPE_EVERY_STEPS";
 inline constexpr char const* kOnRequestVariable = "STEPSCOPE_ON_REQUEST";
 inline constexpr char const* kRingVariable = "STEPSCOPE_RING";
+inline constexpr char const* kStreamVariable = "STEPSCOPE_STREAM";
 inline constexpr char const* kRangeVariable = "STEPSCOPE_RANGE";
 inline constexpr char const* kDelayVariable = "STEPSCOPE_DELAY_NS";
 inline constexpr char const* kFromCodeVariable = "STEPSCOPE_FROM_CODE";
@@ -109,6 +112,7 @@ struct CaptureOptions {
   std::string folder;
   WindowOptions window;
   std::optional<FlightOptions> ring;  ///< instead of a window
+  bool stream = false;                ///< a record a step; without a ring nothing else
   size_t buffer_bytes = kDefaultBufferMb << 20;
   size_t cuda_buffers_bytes = kDefaultCudaBufferMb << 20;  ///< all of CUPTI's buffers together
   size_t cuda_buffer_bytes = kDefaultCudaBufferBytes;      ///< each of them
@@ -123,6 +127,11 @@ struct CaptureOptions {
   bool report_loss = false;
   bool forked = false;  ///< the process is a fork of a traced one: never takes the rank's file name
 };
+
+/// Events are wanted for the sums of their steps and are kept nowhere.
+inline bool is_stream_alone(CaptureOptions const& options) {
+  return options.stream && !options.ring;
+}
 
 /// "A:B", "A:" or ":B", both inclusive. Errors: not numbers, negative, or B < A.
 base::Expected<StepRange> parse_steps(std::string const& text);

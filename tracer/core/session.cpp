@@ -86,9 +86,10 @@ bool Session::start() {
   bool const is_later = options_.forked || options_.window.repeats();
   if (options_.window.repeats()) store_.expect_several_files();
   if (options_.ring) flight_.emplace(options_, store_);
+  if (options_.stream) stream_.emplace(options_, store_);
 
   // A forked child has no steps as a rule, and what it would keep is lost when it is killed.
-  bool const is_left_out = options_.ring && options_.forked;
+  bool const is_left_out = is_endless() && options_.forked;
   bool const may_start = !is_left_out && (is_later || (begin_file() && file_is_open())) && listen();
   if (may_start && start_thread()) return true;
 
@@ -215,11 +216,11 @@ void Session::run_until_stopped() {
     take_usual_slices();
   }
 
-  auto const period = flight_ ? kRingDrainPeriod : kDrainPeriod;
+  auto const period = is_endless() ? kRingDrainPeriod : kDrainPeriod;
   while (!stopping) {
     stopping = stop_requested_.wait_for(period);
     drain_once();
-    if (flight_) look_at_ring();
+    if (is_endless()) look_at_what_passes();
     answer_request();
     if (!begin_window_file()) break;
     if (window_is_over()) stopping = !goes_on() || stopping;
@@ -232,7 +233,7 @@ void Session::run_until_stopped() {
 
 bool Session::begin_file() {
   file_threads_ = 1;
-  auto output = FileThread::begin([this] { return flight_ ? begin_ring() : create_file(); });
+  auto output = FileThread::begin([this] { return begin_output(); });
 
   if (!output) {
     file_threads_ = 0;
@@ -243,10 +244,13 @@ bool Session::begin_file() {
   output_ = std::move(*output);
   if (flight_)
     flight_->begin(*output_);
+  else if (stream_)
+    store_.keep_nothing(output_.get());
   else if (options_.window.repeats())
     store_.begin_file(output_.get());
   else
     store_.set_output(output_.get());
+  if (stream_) store_.add_watcher(*stream_);
   return true;
 }
 
@@ -337,6 +341,7 @@ bool Session::write_file_here() {
 /// shows that it was recorded.
 bool Session::file_is_open() {
   auto const opened = output_->wait_until_open();
+  if (opened && stream_) stream_->begin(*output_);
   if (opened) return true;
   if (output_->did_not_start()) [[maybe_unused]]
     FileThread* const left_alone = output_.release();
@@ -519,6 +524,7 @@ void Session::finish() {
   }
 
   if (window_.has_never_opened()) store_.info.facts.emplace_back(kNeverBeganFact, "yes");
+  if (output_ && stream_) close_stream();
   if (output_ && flight_)
     close_ring();
   else if (output_)

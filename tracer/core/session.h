@@ -22,6 +22,7 @@
 #include "tracer/core/flight/flight_recorder.h"
 #include "tracer/core/options.h"
 #include "tracer/core/source.h"
+#include "tracer/core/stream/stream_recorder.h"
 #include "tracer/core/threads/doorbell.h"
 #include "tracer/core/threads/own_thread.h"
 #include "tracer/core/trace_store.h"
@@ -129,7 +130,11 @@ class Session {
   bool goes_on();
   bool listen();
   void answer_request();
+  [[nodiscard]] bool is_endless() const { return flight_ || stream_; }
+  void look_at_what_passes();
+  void begin_names_anew();
   void look_at_ring();
+  void close_stream();
   void add_ring(WrittenRing const& written);
   void close_ring();
   void end_window_of_sources();
@@ -140,6 +145,7 @@ class Session {
   base::Expected<file::TraceWriter> create_file();
   bool start_thread();
   base::Expected<file::TraceWriter> begin_ring();
+  base::Expected<file::TraceWriter> begin_output();
   void drain_once();
   bool window_is_over();
   [[nodiscard]] CaptureOptions options_of_file() const;
@@ -173,6 +179,7 @@ class Session {
   TraceStore store_;
   ClockFit clock_;
   std::optional<FlightRecorder> flight_;  ///< where a ring is kept, in the memory of `output_`
+  std::optional<StreamRecorder> stream_;  ///< where steps are streamed, by `output_`
   std::unique_ptr<FileThread> output_;
   std::shared_ptr<RequestThread> requests_;  ///< where windows are asked for
   int64_t last_refresh_ns_ = 0, last_look_ns_ = 0, done_since_ns_ = -1;

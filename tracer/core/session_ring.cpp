@@ -1,4 +1,5 @@
-// The session that keeps a ring (flight/flight_recorder.h).
+// The session that has no end: it keeps a ring (flight/flight_recorder.h), streams sums of steps
+// (stream/stream_recorder.h), or both.
 #include <algorithm>
 #include <utility>
 
@@ -8,19 +9,30 @@
 
 namespace stepscope::tracer {
 
+base::Expected<file::TraceWriter> Session::begin_output() {
+  return is_endless() ? begin_ring() : create_file();
+}
+
 /// As create_file(), but files are made when there is a reason to.
 base::Expected<file::TraceWriter> Session::begin_ring() {
   take_usual_slices();
   store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
-  return flight_->writer();
+  return flight_ ? flight_->writer() : StreamRecorder::writer_to_nowhere();
+}
+
+void Session::look_at_what_passes() {
+  if (store_.has_many_names() && !(flight_ && flight_->needs_names())) begin_names_anew();
+  if (stream_) stream_->look(clock_.latest_ns(), dropped_);
+  if (flight_) look_at_ring();
+}
+
+void Session::begin_names_anew() {
+  store_.begin_names_anew([this](RowWatcher::Renamed const& renamed) {
+    for (auto const& source : sources_) source->names_begin_anew(renamed);
+  });
 }
 
 void Session::look_at_ring() {
-  if (store_.has_many_names() && !flight_->needs_names())
-    store_.begin_names_anew([this](RowWatcher::Renamed const& renamed) {
-      for (auto const& source : sources_) source->names_begin_anew(renamed);
-    });
-
   flight_->look(clock_.latest_ns(), dropped_);
   if (int64_t const step = flight_->latest_step(); step > window_.latest_step()) {
     window_.thread_begins_step(step);
@@ -53,6 +65,15 @@ void Session::add_ring(WrittenRing const& written) {
 
   report_.path = written.path;
   if (requests_) requests_->window_was_written(written.path);
+}
+
+void Session::close_stream() {
+  store_.flush(clock_.latest_ns(), true);
+  stream_->finish(dropped_);
+  output_->wait_until_idle();
+  report_.path = stream_->path();
+  if (report_.problem.empty() && !stream_->failure().empty())
+    report_.problem = fmt::format("steps are missing in the stream: {}", stream_->failure());
 }
 
 void Session::close_ring() {

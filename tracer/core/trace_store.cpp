@@ -144,7 +144,7 @@ void TraceStore::write_strings() {
   });
   written_strings_ = count;
 
-  if (watcher_ != nullptr) return;  // begin_names_anew()
+  if (is_endless_) return;  // begin_names_anew()
   if (string_bytes_ < kMaxStringBytes) return;
   first_string_ += count - 1;
   strings_ = model::StringTable();
@@ -153,7 +153,7 @@ void TraceStore::write_strings() {
 }
 
 void TraceStore::begin_names_anew(std::function<void(RowWatcher::Renamed const&)> const& tell) {
-  write_strings();
+  if (!keeps_nothing_) write_strings();
   model::StringTable const before = std::exchange(strings_, model::StringTable());
   uint32_t const first = first_string_;
   name_space_ = (name_space_ + 1) % kNameSpaces;
@@ -166,7 +166,7 @@ void TraceStore::begin_names_anew(std::function<void(RowWatcher::Renamed const&)
     return is_known ? intern(before.text(model::StringId{name.value - first})) : model::StringId{0};
   };
   for (Batch& batch : batches_) batch.rows.rename(renamed);
-  watcher_->names_begin_anew(renamed);
+  for (RowWatcher* const watcher : watchers_) watcher->names_begin_anew(renamed);
   tell(renamed);
 }
 
@@ -198,6 +198,7 @@ void TraceStore::write_tracks() {
 }
 
 void TraceStore::write_what_rows_need() {
+  if (keeps_nothing_) return;
   write_strings();
   write_description();
   write_tracks();
@@ -208,7 +209,9 @@ void TraceStore::write_rows(model::TrackId id) {
 
   // Only tracks that fill blocks get memory for whole ones: others would hold it for nothing.
   RowBatch fresh;
-  if (batch.is_busy) {
+  if (keeps_nothing_) {
+    fresh = std::move(seen_);
+  } else if (batch.is_busy) {
     fresh = output_->spare_batch();
     fresh.reserve(file::kMaxBlockRows);
   }
@@ -217,7 +220,12 @@ void TraceStore::write_rows(model::TrackId id) {
   batch.since_ns = -1;
   RowBatch ended = batch.rows.take(std::move(fresh));
   if (live_memory_) live_memory_->add(id, ended);
-  if (watcher_ != nullptr) watcher_->see(id, ended);
+  for (RowWatcher* const watcher : watchers_) watcher->see(id, ended);
+  if (keeps_nothing_) {
+    ended.clear();
+    seen_ = std::move(ended);
+    return;
+  }
   output_->submit(
       rows, [output = output_, id, events = std::move(ended)](file::TraceWriter& writer) mutable {
         model::EventView const view = events.view();
@@ -263,9 +271,14 @@ void TraceStore::begin_file(FileThread* output) {
   });
 }
 
-void TraceStore::keep_ring(FileThread* output, RowWatcher& watcher) {
+void TraceStore::keep_ring(FileThread* output) {
   output_ = output;
-  watcher_ = &watcher;
+  is_endless_ = true;
+}
+
+void TraceStore::keep_nothing(FileThread* output) {
+  keep_ring(output);
+  keeps_nothing_ = true;
 }
 
 void TraceStore::for_each_open(int64_t now_ns,
@@ -281,7 +294,7 @@ void TraceStore::flush(int64_t now_ns, bool all) {
   }
 
   // A ring loses nothing by waiting longer, and has fewer blocks.
-  int64_t const max_age_ns = watcher_ != nullptr ? 2 * kMaxAgeNs : kMaxAgeNs;
+  int64_t const max_age_ns = is_endless_ ? 2 * kMaxAgeNs : kMaxAgeNs;
   std::vector<model::TrackId> due;
   for (uint32_t i = 0; i < batches_.size(); ++i) {
     Batch& batch = batches_[i];

@@ -64,9 +64,13 @@ class TraceStore {
   /// False where names have filled their memory: the next file would lack some of them.
   [[nodiscard]] bool can_begin_file() const { return first_string_ == 0; }
 
-  // What keeps a ring.
-  /// `watcher` sees all rows that go to `output`, which has no end (name_spaces.h).
-  void keep_ring(FileThread* output, RowWatcher& watcher);
+  // What has no end: a ring, or a stream of steps.
+  /// Each watcher sees all rows that go to the output. It lives as long as rows come.
+  void add_watcher(RowWatcher& watcher) { watchers_.push_back(&watcher); }
+  /// `output` has no end, so that names are forgotten at times (name_spaces.h).
+  void keep_ring(FileThread* output);
+  /// Rows are for the watchers alone.
+  void keep_nothing(FileThread* output);
   /// So many texts are there that begin_names_anew() is due.
   [[nodiscard]] bool has_many_names() const {
     return string_bytes_ >= kMaxStringBytes || strings_.size() >= kNamesOfSpace / 2;
@@ -161,7 +165,9 @@ class TraceStore {
       std::make_shared<ThreadNames>();  ///< jobs of the output hold it, too
   std::map<std::pair<int32_t, int64_t>, model::TrackId> streams_;
   std::optional<LiveMemory> live_memory_;  ///< where several files are expected
-  RowWatcher* watcher_ = nullptr;          ///< where a ring is kept
+  std::vector<RowWatcher*> watchers_;
+  bool is_endless_ = false, keeps_nothing_ = false;
+  RowBatch seen_;  ///< where nothing is kept: memory for the next batch
   uint32_t name_space_ = 0;
   bool description_changed_ = false;  ///< the session writes the first one when it makes the file
 };

@@ -94,6 +94,8 @@ void add_time_options(CLI::App& app, RecordCommand& options) {
 }
 
 void add_ring_options(CLI::App& app, RecordCommand& options) {
+  app.add_flag("--stream", options.record.stream,
+               "write sums of each step for stepscope live, alone or beside --ring");
   auto* const ring = app.add_option(
       "--ring", options.ring,
       "keep only the last part in memory: 60s, 50steps, 200MB. It becomes a run in the output "

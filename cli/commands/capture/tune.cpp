@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/commands/tune_folder.h"
-#include "cli/commands/tune_runs.h"
-#include "cli/commands/tune_search.h"
+#include "cli/commands/capture/tune_folder.h"
+#include "cli/commands/capture/tune_runs.h"
+#include "cli/commands/capture/tune_search.h"
 #include "trace/base/format.h"
 #include "trace/base/shell_word.h"
 #include "tune/command_line.h"

@@ -1,4 +1,4 @@
-#include "cli/commands/tune_folder.h"
+#include "cli/commands/capture/tune_folder.h"
 
 #include <cerrno>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "cli/commands/tune_output.h"
+#include "cli/commands/capture/tune_output.h"
 
 #include <cmath>
 

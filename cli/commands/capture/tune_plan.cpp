@@ -1,4 +1,4 @@
-#include "cli/commands/tune_plan.h"
+#include "cli/commands/capture/tune_plan.h"
 
 #include <optional>
 

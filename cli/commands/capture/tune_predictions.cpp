@@ -7,7 +7,7 @@
 #include "analyzer/whatif/changes/change.h"
 #include "analyzer/whatif/whatif.h"
 #include "cli/analyze_and_warn.h"
-#include "cli/commands/tune_runs.h"
+#include "cli/commands/capture/tune_runs.h"
 #include "trace/base/format.h"
 
 namespace stepscope::cli {

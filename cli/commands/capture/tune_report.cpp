@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "cli/commands/tune_folder.h"
-#include "cli/commands/tune_search.h"
+#include "cli/commands/capture/tune_folder.h"
+#include "cli/commands/capture/tune_search.h"
 #include "reports/html/tuning/tuning_page.h"
 #include "trace/base/files/output_file.h"
 #include "tune/command_line.h"

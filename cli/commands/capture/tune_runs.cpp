@@ -1,4 +1,4 @@
-#include "cli/commands/tune_runs.h"
+#include "cli/commands/capture/tune_runs.h"
 
 #include <algorithm>
 #include <filesystem>

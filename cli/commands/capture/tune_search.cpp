@@ -1,11 +1,11 @@
-#include "cli/commands/tune_search.h"
+#include "cli/commands/capture/tune_search.h"
 
 #include <cstdio>
 
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/commands/tune_output.h"
+#include "cli/commands/capture/tune_output.h"
 #include "cli/commands/tune_report.h"
 #include "trace/base/format.h"
 #include "trace/base/shell_word.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "cli/command.h"
-#include "cli/commands/tune_plan.h"
+#include "cli/commands/capture/tune_plan.h"
 #include "trace/base/format.h"
 #include "workloads/tuning/knobs.h"
 #include "workloads/workload.h"

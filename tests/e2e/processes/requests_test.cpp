@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/e2e/processes/under_mpirun.h"
+#include "tests/e2e/processes/recorded_training.h"
 #include "trace/base/files/run_folder.h"
 #include "trace/import/open/open_run.h"
 
@@ -18,24 +18,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class RequestsToProcesses : public ProgramUnderMpirun {
+class RequestsToProcesses : public RecordedTraining {
  protected:
-  /// Records a training without end in three processes and runs `script` beside it, in which ask()
-  /// is `stepscope trigger run` once all of them train. Returns what the script prints.
-  [[nodiscard]] Outcome during_training(std::string const& mpi_options, std::string const& script,
-                                        std::string const& what = "--on-request") const {
-    return shell("stepscope() { " + program() + " \"$@\"; }\n" +
-                 "ask() { for i in $(seq 300); do\n"
-                 "  answer=$(stepscope trigger run \"$@\" 2>&1) && break\n"
-                 "  case $answer in *'step yet'*|*'not known yet'*|*'record --on-request'*|"
-                 "*'being recorded'*) sleep 0.2;; *) break;; esac\n"
-                 "done; echo \"$answer\"; }\n" +
-                 mpirun(3, mpi_options) + program() + " record " + what + " -o run -- " +
-                 program() +
-                 " run cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 0 "
-                 "> training.txt 2>&1 & launcher=$!\n" +
-                 script + "\nkill $launcher 2>/dev/null; wait $launcher 2>/dev/null; true");
-  }
   /// The ranks of each step of a window. Files that are not whole are failures, but for rank
   /// `hurt`.
   static std::map<int64_t, std::set<int32_t>> ranks_by_step(std::string const& window,
@@ -92,13 +76,7 @@ TEST_F(RequestsToProcesses, AKilledOneLeavesTheWindowsOfOthersWhole) {
         "ask --steps 1\n"
         "stepscope trigger run --steps 20 > asked.txt 2>&1 & asking=$!\n"
         "sleep " +
-            std::string(delay) + "\n" +
-            "for pid in $(pgrep -f 'run cifar10'); do\n"
-            "  [ \"$(readlink /proc/$pid/cwd)\" = \"$(pwd -P)\" ] || continue\n"
-            "  grep -q libstepscope-tracer /proc/$pid/maps || continue\n"
-            "  tr '\\0' '\\n' < /proc/$pid/environ | grep -qx OMPI_COMM_WORLD_RANK=1 && "
-            "kill -KILL $pid && echo killed\n"
-            "done\n"
+            std::string(delay) + "\n" + for_rank(1, "kill -KILL $pid && echo killed") +
             "wait $asking; cat asked.txt\n");
 
     EXPECT_THAT(outcome.output, HasSubstr("killed"));
@@ -112,24 +90,21 @@ TEST_F(RequestsToProcesses, AKilledOneLeavesTheWindowsOfOthersWhole) {
 TEST_F(RequestsToProcesses, AllOfThemWriteTheirRingsWhereOneIsSlow) {
   Outcome const outcome = during_training(
       "",
-      "ask\n"
-      "ask --steps 3\n"
-      "stepscope ps run\n"
-      "for i in $(seq 300); do  # steps are judged by those before\n"
-      "  step=$(stepscope ps run --json | sed -n 's/.*\"step\": \\([0-9]*\\).*/\\1/p' | head -n "
-      "1)\n"
-      "  [ \"${step:-0}\" -ge 40 ] && break; sleep 0.2\n"
-      "done\n"
-      "for pid in $(pgrep -f 'run cifar10'); do\n"
-      "  [ \"$(readlink /proc/$pid/cwd)\" = \"$(pwd -P)\" ] || continue\n"
-      "  grep -q libstepscope-tracer /proc/$pid/maps || continue\n"
-      "  tr '\\0' '\\n' < /proc/$pid/environ | grep -qx OMPI_COMM_WORLD_RANK=1 || continue\n"
-      "  kill -STOP $pid; sleep 6; kill -CONT $pid; echo stopped for a while\n"
-      "done\n"
-      "for i in $(seq 300); do [ $(ls run | grep -c ring-) -ge 2 ] && break; sleep 0.1; done\n"
-      "for i in $(seq 300); do [ $(ls run/ring-*/*.stepscope | wc -l) -ge 6 ] && break; sleep 0.1; "
-      "done\n"
-      "sleep 1\n",
+      std::string("ask\n"
+                  "ask --steps 3\n"
+                  "stepscope ps run\n"
+                  "for i in $(seq 300); do  # steps are judged by those before\n"
+                  "  step=$(stepscope ps run --json | sed -n 's/.*\"step\": \\([0-9]*\\).*/\\1/p' "
+                  "| head -n "
+                  "1)\n"
+                  "  [ \"${step:-0}\" -ge 40 ] && break; sleep 0.2\n"
+                  "done\n") +
+          for_rank(1, "kill -STOP $pid; sleep 6; kill -CONT $pid; echo stopped for a while") +
+          "for i in $(seq 300); do [ $(ls run | grep -c ring-) -ge 2 ] && break; sleep 0.1; done\n"
+          "for i in $(seq 300); do [ $(ls run/ring-*/*.stepscope | wc -l) -ge 6 ] && break; sleep "
+          "0.1; "
+          "done\n"
+          "sleep 1\n",
       "--ring 20s --on-slow-step 15x");
 
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("written by 3 processes; see it with: stepscope "

@@ -58,6 +58,15 @@ bool holds_any(fs::path const& folder, IsNamed const& is_own) {
   });
 }
 
+/// Folders in that of a run that hold parts of it.
+std::vector<std::string> parts_in(std::string const& folder) {
+  std::vector<std::string> parts = windows_in(folder);
+  std::string const stream = folder + "/" + std::string(kStreamFolder);
+  std::error_code error;
+  if (fs::is_directory(stream, error)) parts.push_back(stream);
+  return parts;
+}
+
 Expected<void> check_free(std::string const& folder, bool force, IsNamed const& counts) {
   if (folder.empty()) return fail("no run folder was named, give one with -o");
 
@@ -66,10 +75,10 @@ Expected<void> check_free(std::string const& folder, bool force, IsNamed const& 
   if (exists && !fs::is_directory(folder, error))
     return fail("{}: is a file, choose a folder for the run with -o", folder);
 
-  auto const windows = windows_in(folder);
+  auto const parts = parts_in(folder);
   bool const is_taken = holds_any(folder, counts) ||
-                        std::any_of(windows.begin(), windows.end(), [&](std::string const& window) {
-                          return holds_any(window, counts);
+                        std::any_of(parts.begin(), parts.end(), [&](std::string const& part) {
+                          return holds_any(part, counts);
                         });
   if (exists && !force && is_taken)
     return fail(
@@ -96,9 +105,9 @@ Expected<bool> prepare(std::string const& folder, bool force, IsNamed const& cou
                 std::strerror(errno));
 
   if (!exists) return true;
-  for (std::string const& window : windows_in(folder)) {
-    if (auto const removed = remove_files(window, is_own); !removed) return fail_with(removed);
-    fs::remove(window, error);  // stays where others have files in it
+  for (std::string const& part : parts_in(folder)) {
+    if (auto const removed = remove_files(part, is_own); !removed) return fail_with(removed);
+    fs::remove(part, error);  // stays where others have files in it
   }
   if (auto const removed = remove_files(folder, is_own); !removed) return fail_with(removed);
   return false;
@@ -106,7 +115,9 @@ Expected<bool> prepare(std::string const& folder, bool force, IsNamed const& cou
 
 bool any_name(std::string_view) { return true; }
 
-bool is_trace(std::string_view name) { return name.ends_with(kTraceSuffix); }
+bool is_trace(std::string_view name) {
+  return name.ends_with(kTraceSuffix) || name.ends_with(kStreamSuffix);
+}
 
 }  // namespace
 
@@ -148,7 +159,7 @@ std::vector<std::string> windows_in(std::string const& folder) {
 }
 
 bool is_run_file(std::string_view file_name) {
-  return file_name.ends_with(kTraceSuffix) ||
+  return is_trace(file_name) ||
          std::find(kOtherFiles.begin(), kOtherFiles.end(), file_name) != kOtherFiles.end();
 }
 

@@ -13,6 +13,8 @@
 namespace stepscope::base {
 
 inline constexpr std::string_view kTraceSuffix = ".stepscope";
+/// Files with sums of each step (trace/stream) end so; the run has them in this folder.
+inline constexpr std::string_view kStreamSuffix = ".steps", kStreamFolder = "stream";
 
 /// Whether Stepscope writes files of this name into a run's folder: traces, their truth, reports.
 bool is_run_file(std::string_view file_name);

@@ -58,7 +58,8 @@ file::TraceWriter FlightRecorder::writer() {
 
 void FlightRecorder::begin(FileThread& keeper) {
   keeper_ = &keeper;
-  store_.keep_ring(&keeper, *this);
+  store_.keep_ring(&keeper);
+  store_.add_watcher(*this);
   if (options_.signal != 0) watch_signal(options_.signal);
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands/tune_plan.h"
+#include "cli/commands/capture/tune_plan.h"
 #include "trace/base/expected.h"
 #include "trace/base/files/output_folder.h"
 #include "tune/study.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/commands/tune_folder.h"
+#include "cli/commands/capture/tune_folder.h"
 #include "tune/study.h"
 
 namespace stepscope::cli {

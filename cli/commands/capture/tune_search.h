@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands/tune_folder.h"
-#include "cli/commands/tune_runs.h"
+#include "cli/commands/capture/tune_folder.h"
+#include "cli/commands/capture/tune_runs.h"
 #include "trace/base/expected.h"
 #include "tune/study.h"
 

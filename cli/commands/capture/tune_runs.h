@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyzer/compare/run_sample.h"
-#include "cli/commands/tune_folder.h"
+#include "cli/commands/capture/tune_folder.h"
 #include "cli/commands/watched_process.h"
 #include "trace/base/expected.h"
 #include "tune/study.h"
