@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What does it cost a long training to keep its last seconds, does its memory stay constant, and is what went wrong in the ring?
 
-    python3 bench/ring.py [--build build/release] [--minutes 10] [--pairs 40] [--stalls 20]
+    python3 bench/ring.py [--build build/release] [--minutes 10] [--pairs 40] [--stalls 20] [--keep ring|stream|both]
 
-Trains cifar10 on two host devices under `stepscope record --ring`. Memory: for MINUTES, after the ring has filled once, the largest and
-the smallest share of all pages that the process has to itself. Ratio: the same training with and without a ring, each stopped while the
+Trains cifar10 on two host devices under `stepscope record --ring`, `--stream` (sums of each step) or both. Memory: for MINUTES, after the
+ring has filled once, the largest and the smallest share of all pages that the process has to itself. Ratio: the same training with and without, each stopped while the
 other one runs, PAIRS times two seconds each; how many steps each made. Stalls: the training is stopped for half a second at a random
 moment, STALLS times; `--on-slow-step` must write a ring that has the step. Build the target stepscope first.
 """
@@ -38,6 +38,8 @@ class Training:
         for _ in range(300):
             for name in glob.glob(os.path.join(self.run, "requests", "*.process.json")):
                 return int(re.search(r'"process_id": (\d+)', open(name, encoding="utf-8").read())[1])
+            for name in glob.glob(os.path.join(self.run, "stream", "process-*.steps")):
+                return int(re.search(r"process-(\d+)", name)[1])
             time.sleep(0.1)
         raise SystemExit("the training does not begin")
 
@@ -62,10 +64,13 @@ class Training:
         self.launcher.wait()
 
 
-def memory(stepscope, seconds, ring_seconds):
+KEPT = {"ring": ("--ring", "20s"), "stream": ("--stream",), "both": ("--stream", "--ring", "20s")}
+
+
+def memory(stepscope, seconds, ring_seconds, kept):
     """MiB at each second once the ring is full."""
     with tempfile.TemporaryDirectory() as folder:
-        training = Training(stepscope, folder, ("--ring", f"{ring_seconds}s"))
+        training = Training(stepscope, folder, kept)
         time.sleep(3 * ring_seconds)
         values = []
         for _ in range(seconds):
@@ -75,10 +80,10 @@ def memory(stepscope, seconds, ring_seconds):
     return values
 
 
-def ratios(stepscope, pairs, slot_seconds=2):
-    """Steps without a ring and with one, pair by pair; which is first changes."""
+def ratios(stepscope, pairs, kept, slot_seconds=2):
+    """Steps without and with what is kept, pair by pair; which is first changes."""
     with tempfile.TemporaryDirectory() as folder:
-        both = [Training(stepscope, folder, (), 1), Training(stepscope, folder, ("--ring", "20s"), 1)]
+        both = [Training(stepscope, folder, (), 1), Training(stepscope, folder, kept, 1)]
         time.sleep(3)
         for training in both:
             training.send(signal.SIGSTOP)
@@ -142,19 +147,21 @@ def main():
     options.add_argument("--minutes", type=float, default=10)
     options.add_argument("--pairs", type=int, default=40)
     options.add_argument("--stalls", type=int, default=20)
+    options.add_argument("--keep", choices=KEPT, default="ring")
     chosen = options.parse_args()
+    kept = KEPT[chosen.keep]
     stepscope = os.path.abspath(os.path.join(chosen.build, "bin/stepscope"))
 
     if chosen.stalls > 0:
         print(f"stalls: {stalls(stepscope, chosen.stalls)} of {chosen.stalls} are in the ring that they had written", flush=True)
     if chosen.pairs > 0:
-        pairs = ratios(stepscope, chosen.pairs)
+        pairs = ratios(stepscope, chosen.pairs, kept)
         found = sorted(none / ring for none, ring in pairs)
         of_sums = sum(none for none, _ in pairs) / sum(ring for _, ring in pairs)
         print(f"ratio of steps: {statistics.median(found):.4f} (median of {len(found)} pairs, quartiles {found[len(found) // 4]:.4f} to "
               f"{found[-len(found) // 4]:.4f}), of the sums {of_sums:.4f}", flush=True)
     if chosen.minutes > 0:
-        values = memory(stepscope, int(chosen.minutes * 60), 20)
+        values = memory(stepscope, int(chosen.minutes * 60), 20, kept)
         middle = statistics.median(values)
         print(f"memory: {middle:.1f} MiB (median), {100 * (min(values) / middle - 1):+.1f} to {100 * (max(values) / middle - 1):+.1f} % "
               f"over {chosen.minutes:g} minutes", flush=True)
