@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyzer/live/live_run.h"
@@ -27,11 +28,23 @@ class LiveStreams {
 
  private:
   explicit LiveStreams(std::string folder) : folder_(std::move(folder)) {}
+
+  /// More records of a device are not looked at.
+  static constexpr size_t kLastRecords = 2 * analyzer::LiveRun::kKept;
+  struct Followed {
+    explicit Followed(std::string path) : stream(std::move(path)) {}
+    stream::GrowingStream stream;
+    uint64_t damaged = 0;
+    int64_t heard_ns = 0;  ///< when it grew, by the steady clock
+  };
   void find_new();
-  void read(stream::GrowingStream& file);
+  base::Expected<stream::StreamRecords> read_first(Followed& file);
+  bool is_shown(std::string const& name, Followed const& file,
+                stream::StreamRecords const& records);
+  void read(std::string const& name, Followed& file);
 
   std::string folder_;
-  std::map<std::string, stream::GrowingStream> files_;  ///< by name
+  std::map<std::string, Followed> files_;  ///< by name
   /// The newest process of each rank counts, where one was started again: its begin and file.
   std::map<int32_t, std::pair<int64_t, std::string>> newest_;
   analyzer::LiveRun run_;

@@ -126,27 +126,28 @@ Recorded look_at(RecordOptions const& options) {
   return recorded;
 }
 
-/// The steps that this process's streams have, and in how many files.
+/// How far this process's streams reach, and in how many files.
 struct StreamedSteps {
   size_t files = 0;
-  uint64_t steps = 0, bytes = 0;
+  int64_t last_step = -1;
+  uint64_t bytes = 0;
 };
 
 StreamedSteps streamed_steps(RecordOptions const& options) {
+  constexpr size_t kLastRecords = 64;
   StreamedSteps found;
   std::error_code error;
   fs::path const folder = fs::path(options.output) / base::kStreamFolder;
   for (auto const& entry : fs::directory_iterator(folder, error)) {
     if (!is_own_run_file(entry.path().filename().string())) continue;
     stream::GrowingStream file(entry.path().string());
-    auto const part = file.read_new(SIZE_MAX);
-    if (!part || part->steps.empty()) continue;
+    auto const last = file.read_new(kLastRecords);
+    if (!last || last->steps.empty()) continue;
 
     ++found.files;
     found.bytes += fs::file_size(entry.path(), error);
-    int32_t const device = part->steps.front().device;
-    for (stream::StepRecord const& record : part->steps)
-      if (record.device == device) found.steps += record.steps;
+    for (stream::StepRecord const& record : last->steps)
+      found.last_step = std::max(found.last_step, record.step + record.steps - 1);
   }
   return found;
 }
@@ -157,12 +158,13 @@ void print_what_was_streamed(RecordOptions const& options, std::string const& pr
   if (found.files == 0)
     fmt::print(stderr,
                "stepscope: no step was streamed: {} marked none, or was killed within three "
-               "seconds; docs/guide/ANNOTATIONS.md says how to mark steps\n",
+               "seconds, unless a line above says otherwise; docs/guide/ANNOTATIONS.md says how to "
+               "mark steps\n",
                program);
   else
-    fmt::print(stderr, "stepscope: streamed {}, {}, in {}/{}\n",
-               base::format_count(found.steps, "step"), base::format_bytes(found.bytes),
-               options.output, base::kStreamFolder);
+    fmt::print(stderr, "stepscope: streamed sums up to step {}, {}, in {}/{}\n",
+               base::format_count(static_cast<uint64_t>(found.last_step)),
+               base::format_bytes(found.bytes), options.output, base::kStreamFolder);
 }
 
 /// Files of the kernel's driver; the second where Linux runs inside of Windows.

@@ -47,6 +47,7 @@ struct LiveLine {
   int64_t power_mw = -1;
   uint64_t dropped = 0;    ///< events that were lost, ever
   bool has_ended = false;  ///< its process
+  int64_t silent_ns = 0;   ///< it has written nothing for so long
 };
 
 enum class WorthKind : uint8_t {
@@ -91,6 +92,14 @@ class LiveRun {
   }
   /// It is started again.
   void forget_rank(int32_t rank);
+  /// The process has written nothing for so long.
+  void set_silence(int32_t rank, int64_t process_id, int64_t ns) {
+    processes_[{rank, process_id}].silent_ns = ns;
+  }
+  /// Some records of earlier times that follow one another, before the first add(): what the steps
+  /// of now are compared with.
+  void add_earlier(int32_t rank, int64_t process_id,
+                   std::vector<stream::StepRecord> const& records);
   /// The next record of a process.
   void add(int32_t rank, int64_t process_id, stream::StepRecord const& record);
 
@@ -110,16 +119,23 @@ class LiveRun {
     uint64_t records = 0;
     std::deque<stream::StepRecord> block;  ///< being filled
     std::optional<LiveMeans> best;         ///< of the block of shortest steps
-    int64_t best_step = 0;                 ///< its last
+    struct Block {
+      int64_t last_step, typical_ns;
+    };
+    std::deque<Block> blocks;  ///< the latest kBlocks, and some of those before
     uint64_t dropped = 0;
   };
   struct Process {
     model::TraceInfo info;
     std::map<int32_t, model::Device> devices;
     bool has_ended = false;
+    int64_t silent_ns = 0;
   };
 
-  [[nodiscard]] bool goes_on(Line const& line) const;
+  void add_block(Line& line, std::deque<stream::StepRecord> const& records);
+  [[nodiscard]] int64_t newest_step() const;
+  [[nodiscard]] size_t lines_that_go_on() const;
+  [[nodiscard]] bool goes_on(Line const& line, int64_t newest_step) const;
   void look_for_slow_step(LiveKey const& key, Line const& line, stream::StepRecord const& record);
   /// Who is last in most of the last steps, and by how much.
   struct Late {
@@ -128,6 +144,7 @@ class LiveRun {
     std::map<LiveKey, int64_t> ns;
   };
   [[nodiscard]] Late late() const;
+  static int64_t slower_since(Line const& line);
   void add_slower(std::vector<Worth>& worth) const;
   void add_late(std::vector<Worth>& worth) const;
   void add_parts(std::vector<Worth>& worth) const;
@@ -136,13 +153,13 @@ class LiveRun {
 
   std::map<std::pair<int32_t, int64_t>, Process> processes_;
   std::map<LiveKey, Line> lines_;
-  int64_t newest_step_ = 0;
   /// A step that took long, and what each device has more of in it than before.
   struct SlowStep {
     int64_t longer_ns = 0, typical_ns = 0;
     std::map<LiveKey, std::array<int64_t, stream::kTimeParts>> more;
   };
   std::map<int64_t, SlowStep> slow_steps_;
+  std::deque<int64_t> slow_steps_seen_;  ///< keys of slow_steps_, as they came
 };
 
 }  // namespace stepscope::analyzer

@@ -96,14 +96,24 @@ char const* to_string(WorthKind kind) {
   return "";
 }
 
+/// The end of the last block whose steps were as short as the shortest.
+int64_t LiveRun::slower_since(Line const& line) {
+  for (auto block = line.blocks.rbegin(); block != line.blocks.rend(); ++block)
+    if (static_cast<double>(block->typical_ns) <=
+        kSlower * static_cast<double>(line.best->typical_ns))
+      return block->last_step;
+  return line.recent.front().step;
+}
+
 /// Ranks that train together are slow together: most of them must be.
 void LiveRun::add_slower(std::vector<Worth>& worth) const {
   std::vector<int64_t> longer, typical;
   std::map<LiveKey, PartsOfTime> more;
   int64_t first_step = INT64_MAX, last_step = 0;
   size_t slower = 0;
+  int64_t const newest = newest_step();
   for (auto const& [key, line] : lines_) {
-    if (!line.best || line.recent.size() < kLiveBlock || !goes_on(line)) continue;
+    if (!line.best || line.recent.size() < kLiveBlock || !goes_on(line, newest)) continue;
     LiveMeans const now = means_of(line.recent, kLiveBlock);
     int64_t const difference = now.typical_ns - line.best->typical_ns;
     longer.push_back(difference);
@@ -115,7 +125,7 @@ void LiveRun::add_slower(std::vector<Worth>& worth) const {
             kSlower * static_cast<double>(line.best->typical_ns) &&
         difference > kLiveSpreads * std::max(line.best->spread_ns, now.spread_ns);
     slower += static_cast<size_t>(is_slower);
-    first_step = std::min(first_step, line.best_step);
+    if (is_slower) first_step = std::min(first_step, slower_since(line));
     last_step = std::max(last_step, line.recent.back().step);
   }
   if (longer.empty() || 2 * slower <= longer.size()) return;
@@ -132,11 +142,15 @@ void LiveRun::add_slower(std::vector<Worth>& worth) const {
 /// The rank that the others wait for, and what it has more of than they. Or each step another one.
 void LiveRun::add_late(std::vector<Worth>& worth) const {
   Late const late = this->late();
-  if (late.steps < 2 * kLiveBlock) return;
-  Line const& any = lines_.begin()->second;
+  if (late.steps < kLiveBlock) return;
+  auto const known = std::find_if(lines_.begin(), lines_.end(), [](auto const& one) {
+    return one.second.recent.size() >= kLiveBlock;
+  });
+  if (known == lines_.end()) return;
+  Line const& any = known->second;
   LiveMeans const all = means_of(any.recent, 2 * kLiveBlock);
   Worth one{.kind = WorthKind::kLateRank,
-            .first_step = any.recent[any.recent.size() - 2 * kLiveBlock].step,
+            .first_step = any.recent[any.recent.size() - kLiveBlock].step,
             .last_step = any.recent.back().step,
             .ns = late.typical_ns,
             .typical_ns = all.typical_ns};
@@ -152,7 +166,7 @@ void LiveRun::add_late(std::vector<Worth>& worth) const {
     auto const part = static_cast<stream::TimePart>(i);
     std::vector<int64_t> others;
     for (auto const& [other, line] : lines_)
-      if (other != key) others.push_back(typical_part(line.recent, part));
+      if (other != key && !line.recent.empty()) others.push_back(typical_part(line.recent, part));
     more[i] = typical_part(lines_.at(key).recent, part) - lower_median(others);
   }
 
@@ -176,6 +190,7 @@ void LiveRun::add_parts(std::vector<Worth>& worth) const {
        {stream::TimePart::kAllocation, WorthKind::kAllocation, kAllocationShare},
        {stream::TimePart::kCopy, WorthKind::kCopies, kCopyShare}}};
 
+  size_t const going_on = lines_that_go_on();
   for (Limit const& limit : kLimits) {
     std::optional<Worth> largest;
     size_t lines = 0;
@@ -196,7 +211,7 @@ void LiveRun::add_parts(std::vector<Worth>& worth) const {
                       .part = limit.part};
     }
     if (!largest) continue;
-    if (2 * lines > lines_.size() && lines > 1) largest->line.reset();
+    if (2 * lines > going_on && lines > 1) largest->line.reset();
     worth.push_back(*largest);
   }
 }
@@ -204,6 +219,7 @@ void LiveRun::add_parts(std::vector<Worth>& worth) const {
 void LiveRun::add_memory(std::vector<Worth>& worth) const {
   std::optional<Worth> grows, full, fragmented, lost;
   for (auto const& [key, line] : lines_) {
+    if (line.recent.empty()) continue;
     StepRecord const& last = line.recent.back();
     Worth one{.line = key, .first_step = line.recent.front().step, .last_step = last.step};
     if (line.dropped > 0 && (!lost || lost->count < line.dropped)) {

@@ -1,5 +1,6 @@
 // stepscope live RUN: how a run that is recorded with --stream does now, and what would be worth a
 // window.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -20,6 +21,8 @@ namespace stepscope::cli {
 namespace {
 
 constexpr size_t kStripSteps = 400;
+/// A folder on a file server is not read more often.
+constexpr int64_t kLeastInterval = 100'000'000;
 /// Ranks of a page, where the terminal does not say how high it is.
 constexpr size_t kUsualLines = 16;
 /// Lines of a page beside those of ranks.
@@ -69,13 +72,14 @@ base::Expected<void> show(LiveCommand const& options, run_loading::LiveStreams c
 int live(LiveCommand const& options) {
   auto const interval = base::parse_duration(options.interval, "--interval");
   if (!interval) return report_error(interval.error());
+  std::chrono::nanoseconds const pause(std::max(*interval, kLeastInterval));
   auto streams = run_loading::LiveStreams::open(options.run);
   if (!streams) return report_error(streams.error());
 
   for (;;) {
     if (auto const shown = show(options, *streams); !shown) return report_error(shown.error());
     if (options.is_once) return kGood;
-    std::this_thread::sleep_for(std::chrono::nanoseconds(*interval));
+    std::this_thread::sleep_for(pause);
     streams->refresh();
   }
 }
@@ -84,7 +88,9 @@ int live(LiveCommand const& options) {
 
 Action add_live(CLI::App& app) {
   auto const options = std::make_shared<LiveCommand>();
-  app.footer("Ends with Ctrl-C. What to record then: stepscope trigger RUN.");
+  app.footer(
+      "Ends with Ctrl-C. Where the run keeps a ring, too (record --stream --ring 60s), stepscope "
+      "trigger RUN writes what just happened.");
   app.add_option("RUN", options->run, "the folder of a run that is recorded with --stream")
       ->required();
 

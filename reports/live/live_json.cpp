@@ -29,7 +29,8 @@ Json line_json(analyzer::LiveLine const& line) {
                {"has_ended", line.has_ended},
                {"ended_epoch_ns", line.ended_epoch_ns == 0 ? Json() : Json(line.ended_epoch_ns)},
                {"step_ns", line.now.typical_ns},
-               {"spread_ns", line.now.spread_ns}};
+               {"spread_ns", line.now.spread_ns},
+               {"silent_ns", line.silent_ns}};
 
   Json parts;
   for (size_t i = 0; i < kPartKeys.size(); ++i) parts[kPartKeys[i]] = line.now.parts[i];

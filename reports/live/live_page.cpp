@@ -26,7 +26,7 @@ constexpr int kNarrowPage = 80;
 /// Without a record for so many typical steps, and so long, a rank counts as silent.
 constexpr int64_t kSilentSteps = 5, kSilentNs = 10'000'000'000;
 /// Things worth a window that a page has room for.
-constexpr size_t kMostWorth = 6;
+constexpr size_t kMostWorth = 6, kMostProblems = 3;
 constexpr std::array<std::string_view, 8> kBlocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 std::string count_of(int64_t number) { return base::format_count(static_cast<uint64_t>(number)); }
@@ -36,14 +36,9 @@ std::string share_text(int64_t part, int64_t whole) {
   return fmt::format("{:.0f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-int64_t age_ns(LiveState const& state, LiveLine const& line) {
-  if (line.ended_epoch_ns == 0 || state.now_epoch_ns == 0) return 0;
-  return std::max<int64_t>(state.now_epoch_ns - line.ended_epoch_ns, 0);
-}
-
-bool is_silent(LiveState const& state, LiveLine const& line) {
+bool is_silent(LiveLine const& line) {
   return !line.has_ended &&
-         age_ns(state, line) > std::max(kSilentNs, kSilentSteps * line.now.typical_ns);
+         line.silent_ns > std::max(kSilentNs, kSilentSteps * line.now.typical_ns);
 }
 
 bool has_several_devices(std::vector<LiveLine> const& lines) {
@@ -74,7 +69,7 @@ std::vector<LiveLine const*> chosen_lines(LiveState const& state, size_t most) {
   if (most == 0 || lines.size() <= most) return lines;
 
   auto const weight = [&](LiveLine const* line) {
-    return std::pair(is_silent(state, *line), std::pair(line->late_ns, line->now.typical_ns));
+    return std::pair(is_silent(*line), std::pair(line->late_ns, line->now.typical_ns));
   };
   std::stable_sort(lines.begin(), lines.end(),
                    [&](LiveLine const* a, LiveLine const* b) { return weight(a) > weight(b); });
@@ -86,8 +81,15 @@ std::vector<LiveLine const*> chosen_lines(LiveState const& state, size_t most) {
 
 std::string table(LiveState const& state, size_t most, Paint const& paint) {
   bool const with_device = has_several_devices(state.lines);
+  // Most programs copy behind their compute, and 80 columns are few.
+  bool const has_copies =
+      std::any_of(state.lines.begin(), state.lines.end(), [](LiveLine const& line) {
+        return 100 * line.now.parts[static_cast<size_t>(TimePart::kCopy)] > line.now.length_ns();
+      });
   std::vector<std::vector<std::string>> rows = {
-      {"rank", "step", "usual", "comp", "comm", "copy", "input", "idle", "late", "memory"}};
+      {"rank", "step", "usual", "comp", "comm", "input", "idle", "late", "memory"}};
+  if (has_copies) rows[0].insert(rows[0].begin() + 5, "copy");
+
   for (LiveLine const* line : chosen_lines(state, most)) {
     analyzer::LiveMeans const& now = line->now;
     int64_t const whole = now.length_ns();
@@ -99,10 +101,11 @@ std::string table(LiveState const& state, size_t most, Paint const& paint) {
     std::string name = std::to_string(line->key.rank);
     if (with_device && line->key.device >= 0) name += fmt::format(":{}", line->key.device);
     rows.push_back({name, count_of(line->step), base::format_duration(now.typical_ns),
-                    part(TimePart::kCompute), part(TimePart::kCommunication), part(TimePart::kCopy),
+                    part(TimePart::kCompute), part(TimePart::kCommunication),
                     part(TimePart::kInput), share_text(idle, whole),
                     line->late_ns > 0 ? base::format_duration(line->late_ns) : "-",
                     memory_text(*line)});
+    if (has_copies) rows.back().insert(rows.back().begin() + 5, part(TimePart::kCopy));
   }
 
   std::string text = aligned(rows, paint);
@@ -117,9 +120,9 @@ std::string silent_text(LiveState const& state, int width) {
   std::set<int32_t> ranks;
   int64_t longest = 0;
   for (LiveLine const& line : state.lines)
-    if (is_silent(state, line)) {
+    if (is_silent(line)) {
       ranks.insert(line.key.rank);
-      longest = std::max(longest, age_ns(state, line));
+      longest = std::max(longest, line.silent_ns);
     }
   if (ranks.empty()) return {};
 
@@ -165,7 +168,7 @@ std::string headline(LiveState const& state) {
     processes.insert({line.key.rank, line.key.process_id});
     typical.push_back(line.now.typical_ns);
     step = std::max(step, line.step);
-    youngest = std::min(youngest, age_ns(state, line));
+    youngest = std::min(youngest, line.silent_ns);
   }
   std::nth_element(typical.begin(), typical.begin() + static_cast<ptrdiff_t>(typical.size() / 2),
                    typical.end());
@@ -282,8 +285,10 @@ std::string live_page(LiveState const& state, size_t most_lines, Paint const& pa
     if (state.worth.size() > kMostWorth)
       text += paint.dim(fmt::format("  and {} more (--json)\n", state.worth.size() - kMostWorth));
   }
-  for (std::string const& problem : state.problems)
-    text += wrapped(base::printable(problem), width, "", "  ");
+  for (size_t i = 0; i < std::min(state.problems.size(), kMostProblems); ++i)
+    text += wrapped(base::printable(state.problems[i]), width, "", "  ");
+  if (state.problems.size() > kMostProblems)
+    text += fmt::format("and {} more problems (--json)\n", state.problems.size() - kMostProblems);
   return text;
 }
 

@@ -195,8 +195,11 @@ void StepMeter::see_step(model::TrackId id, Ended const& step) {
 size_t StepMeter::waiting() const {
   size_t count = allocation_.size();
   for (auto const& [track, work] : input_) count += work.size();
-  for (auto const& [id, device] : devices_)
+  for (auto const& [id, device] : devices_) {
     for (Work const& work : device.work) count += work.size();
+    count += device.collectives.size() + device.copies_in.size() + device.allocated.size() +
+             device.reserved.size() + device.power.size();
+  }
   return count;
 }
 
@@ -242,13 +245,11 @@ void StepMeter::measure(OfDevice& device, Interval window, IntervalSet const& in
   take_peak(device.allocated, device.last_allocated, sums.peak_bytes);
   take_peak(device.reserved, device.last_reserved, sums.reserved_bytes);
 
-  int64_t samples = 0, power = 0;
   stream::take_before(device.power, window.end, [&](Level const& level) {
-    power += level.value;
-    ++samples;
+    device.power_sum += level.value;
+    ++device.power_samples;
     device.last_power = level.value;
   });
-  sums.power_mw = samples > 0 ? power / samples : device.last_power;
 }
 
 void StepMeter::advance(int64_t end_ns) {
@@ -272,40 +273,63 @@ void StepMeter::settle(Ended const& step, std::vector<StepRecord>& records) {
   if (devices_.empty()) devices_[-1];
   if (!has_begun_) {  // what was before is of no step
     advance(step.start_ns);
-    for (auto& [id, device] : devices_) device.sums = {};
+    for (auto& [id, device] : devices_) {
+      device.sums = {};
+      device.power_sum = device.power_samples = 0;
+    }
     step_begin_ns_ = measured_ns_;
     has_begun_ = true;
   }
 
-  advance(step.end_ns);
+  // Where so much waited that sums were made before the step came, it ends there.
+  int64_t const end_ns = std::max(step.end_ns, measured_ns_);
+  advance(end_ns);
   for (auto& [id, device] : devices_) {
-    // Another's first work makes a device of a process that seemed to have none.
-    if (id < 0 && devices_.size() > 1) continue;
-    StepRecord record = std::exchange(device.sums, {});
-    record.step = step.step;
-    record.begin_ns = step_begin_ns_;
-    record.length_ns = record.longest_ns = step.end_ns - step_begin_ns_;
-    record.between_ns = std::max<int64_t>(step.start_ns - step_begin_ns_, 0);
-    record.device = id;
-    record.late_ns = std::exchange(device.late_ns, 0);
-    record.dropped = dropped_ - std::exchange(reported_dropped_, dropped_);
-
-    // What came with a device in the midst of the step knows nothing of the time before.
-    int64_t known = 0;
-    for (int64_t const part : record.parts) known += part;
-    record.parts[static_cast<size_t>(TimePart::kIdle)] += record.length_ns - known;
-
-    bool const goes_on = device.shared && device.shared->step + device.shared->steps == step.step;
-    bool const is_alone = !goes_on || record.length_ns >= kShortestRecordNs;
-    if (device.shared && is_alone) records.push_back(*std::exchange(device.shared, {}));
-    if (device.shared)
-      append(*device.shared, record);
-    else
-      device.shared = record;
-    if (device.shared->length_ns < kShortestRecordNs) continue;
-    records.push_back(*std::exchange(device.shared, {}));
+    // The first work of a device makes one of a process that seemed to have none.
+    if (id < 0 && devices_.size() > 1) {
+      if (device.shared) records.push_back(*std::exchange(device.shared, {}));
+      device.sums = {};
+      continue;
+    }
+    share(take_step(step, id, device, end_ns), device, records);
   }
-  step_begin_ns_ = step.end_ns;
+  step_begin_ns_ = end_ns;
+}
+
+StepRecord StepMeter::take_step(Ended const& step, int32_t id, OfDevice& device, int64_t end_ns) {
+  StepRecord record = std::exchange(device.sums, {});
+  record.step = step.step;
+  record.begin_ns = step_begin_ns_;
+  record.length_ns = record.longest_ns = end_ns - step_begin_ns_;
+  record.between_ns = std::clamp<int64_t>(step.start_ns - step_begin_ns_, 0, record.length_ns);
+  record.device = id;
+  record.late_ns = std::exchange(device.late_ns, 0);
+  record.dropped = dropped_ - std::exchange(reported_dropped_, dropped_);
+
+  auto const samples = std::exchange(device.power_samples, 0);
+  auto const sum = std::exchange(device.power_sum, 0);
+  record.power_mw = samples > 0 ? sum / samples : device.last_power;
+
+  // What came with a device in the midst of the step knows nothing of the time before.
+  int64_t known = 0;
+  for (int64_t const part : record.parts) known += part;
+  record.parts[static_cast<size_t>(TimePart::kIdle)] += record.length_ns - known;
+  return record;
+}
+
+void StepMeter::share(StepRecord const& step, OfDevice& device, std::vector<StepRecord>& records) {
+  std::optional<StepRecord>& shared = device.shared;
+  bool const goes_on =
+      shared && shared->step + shared->steps == step.step && step.length_ns < kShortestRecordNs;
+  if (shared && !goes_on) records.push_back(*std::exchange(shared, {}));
+
+  if (shared) {
+    append(*shared, step);
+  } else {
+    shared = step;
+    device.steps_of_record = steps_of_record(step.length_ns);
+  }
+  if ((step.step + 1) % device.steps_of_record == 0) records.push_back(*std::exchange(shared, {}));
 }
 
 void StepMeter::settle_before(int64_t ns, std::vector<StepRecord>& records) {

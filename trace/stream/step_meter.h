@@ -66,8 +66,10 @@ class StepMeter {
     std::vector<Level> allocated, reserved, power;
     int64_t last_allocated = -1, last_reserved = -1, last_power = -1;
     int64_t late_ns = 0;
-    StepRecord sums;                   ///< of the step that has not ended
-    std::optional<StepRecord> shared;  ///< of short steps, until they are long enough together
+    int64_t power_sum = 0, power_samples = 0;  ///< of the step that has not ended
+    StepRecord sums;                           ///< of that step
+    std::optional<StepRecord> shared;          ///< of short steps, until their record ends
+    int64_t steps_of_record = 1;               ///< of that
   };
   struct Ended {
     int64_t step, start_ns, end_ns;
@@ -87,6 +89,8 @@ class StepMeter {
                model::IntervalSet const& allocation);
   void settle_before(int64_t ns, std::vector<StepRecord>& records);
   void settle(Ended const& step, std::vector<StepRecord>& records);
+  StepRecord take_step(Ended const& step, int32_t id, OfDevice& device, int64_t end_ns);
+  void share(StepRecord const& step, OfDevice& device, std::vector<StepRecord>& records);
 
   std::map<int32_t, OfDevice> devices_;
   std::map<uint32_t, OfTrack> step_tracks_;

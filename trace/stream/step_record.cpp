@@ -10,6 +10,13 @@ char const* to_string(TimePart part) {
   return kNames[static_cast<size_t>(part)];
 }
 
+int64_t steps_of_record(int64_t first_length_ns) {
+  constexpr int64_t kMost = int64_t{1} << 20;
+  int64_t steps = 1;
+  while (steps < kMost && steps * first_length_ns < kShortestRecordNs) steps *= 2;
+  return steps;
+}
+
 void append(StepRecord& record, StepRecord const& next) {
   record.length_ns += next.length_ns;
   record.longest_ns = std::max(record.longest_ns, next.longest_ns);
@@ -26,7 +33,12 @@ void append(StepRecord& record, StepRecord const& next) {
 
   record.peak_bytes = std::max(record.peak_bytes, next.peak_bytes);
   record.reserved_bytes = std::max(record.reserved_bytes, next.reserved_bytes);
-  if (next.power_mw >= 0) record.power_mw = next.power_mw;
+  if (record.power_mw < 0) {
+    record.power_mw = next.power_mw;
+  } else if (next.power_mw >= 0) {
+    int64_t const before = int64_t{record.steps} - next.steps;
+    record.power_mw = (record.power_mw * before + next.power_mw * next.steps) / record.steps;
+  }
   record.dropped += next.dropped;
   record.late_ns += next.late_ns;
 }

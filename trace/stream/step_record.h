@@ -54,6 +54,10 @@ struct StepRecord {
 
 inline constexpr int64_t kShortestRecordNs = 50'000'000;
 
+/// How many steps share a record that begins with a step of this length: a power of two. Records
+/// end where the number of the next step is a multiple of it, so that ranks have the same ones.
+int64_t steps_of_record(int64_t first_length_ns);
+
 /// Adds the step that follows.
 void append(StepRecord& record, StepRecord const& next);
 

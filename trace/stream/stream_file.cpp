@@ -74,23 +74,28 @@ Stored stored_at(std::byte const* record) {
   return stored;
 }
 
-bool is_time(int64_t ns) { return ns >= -model::kMaxTime && ns <= model::kMaxTime; }
-bool is_span(int64_t ns) { return ns >= 0 && ns <= model::kMaxTime; }
+/// 13 days: sums of some thousand such times are numbers, too.
+constexpr int64_t kLongestNs = int64_t{1} << 50;
+/// The Unix time of no computer is beyond.
+constexpr int64_t kLatestEpochNs = int64_t{1} << 62;
+
+bool is_time(int64_t ns) { return ns >= -model::kMaxTime / 2 && ns <= model::kMaxTime / 2; }
+bool is_span(int64_t ns, int64_t most) { return ns >= 0 && ns <= most; }
 
 /// A file with a good checksum may have numbers that were made up.
 std::optional<StepRecord> checked(StoredStep const& stored) {
-  bool good = stored.steps > 0 && is_time(stored.begin_ns) && stored.step >= 0 &&
-              stored.step <= INT64_MAX - stored.steps && stored.device >= -1;
-  for (int64_t const ns : {stored.length_ns, stored.longest_ns, stored.between_ns, stored.comm_ns,
-                           stored.input_ns, stored.late_ns})
-    good = good && is_span(ns);
+  bool good = stored.steps > 0 && stored.steps <= kMostShared && is_time(stored.begin_ns) &&
+              stored.step >= 0 && stored.step <= INT64_MAX - stored.steps && stored.device >= -1 &&
+              is_span(stored.length_ns, kLongestNs) && is_span(stored.late_ns, kLongestNs);
+  for (int64_t const ns : {stored.longest_ns, stored.between_ns, stored.comm_ns, stored.input_ns})
+    good = good && is_span(ns, stored.length_ns);
 
-  int64_t sum = 0;
+  int64_t left = stored.length_ns;
   for (int64_t const part : stored.parts) {
-    good = good && is_span(part);
-    if (good) sum += std::min(part, model::kMaxTime / 8);
+    good = good && is_span(part, left);
+    if (good) left -= part;
   }
-  if (!good || sum != stored.length_ns || stored.longest_ns > stored.length_ns) return {};
+  if (!good || left != 0) return {};
 
   StepRecord record;
   record.step = stored.step;
@@ -150,42 +155,9 @@ void decode_record(std::byte const* record, StreamRecords& part) {
   }
 }
 
-/// A descriptor for as long as it is read.
-class OpenFile {
- public:
-  explicit OpenFile(std::string const& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OpenFile(OpenFile const&) = delete;
-  OpenFile& operator=(OpenFile const&) = delete;
-
-  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-  /// −1 where that is not known, or it is no file.
-  [[nodiscard]] int64_t size() const {
-    struct stat about {};
-    bool const is_file = ::fstat(fd_, &about) == 0 && S_ISREG(about.st_mode);
-    return is_file ? about.st_size : -1;
-  }
-  /// As many bytes as there are.
-  [[nodiscard]] std::vector<std::byte> read(uint64_t begin, size_t bytes) const {
-    std::vector<std::byte> content(bytes);
-    size_t done = 0;
-
-    while (done < bytes) {
-      ssize_t const count =
-          ::pread(fd_, content.data() + done, bytes - done, static_cast<off_t>(begin + done));
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) break;
-      done += static_cast<size_t>(count);
-    }
-    content.resize(done);
-    return content;
-  }
-
- private:
-  int const fd_;
-};
+bool is_of_one_process(model::TraceInfo const& a, model::TraceInfo const& b) {
+  return a.process_id == b.process_id && a.host == b.host && a.origin_epoch_ns == b.origin_epoch_ns;
+}
 
 }  // namespace
 
@@ -275,6 +247,8 @@ base::Expected<StreamHead> decode_header(base::ByteSpan bytes, std::string const
   bool const is_whole = XXH3_64bits(text.data(), text.size()) == head.checksum &&
                         file::decode_description(text, description);
   if (!is_whole) return base::fail("{}: its head is damaged", name);
+  int64_t& origin = description.info.origin_epoch_ns;
+  if (origin < 0 || origin > kLatestEpochNs) origin = 0;
   return StreamHead{std::move(description.info), head.head_bytes};
 }
 
@@ -283,34 +257,107 @@ void decode_records(base::ByteSpan bytes, StreamRecords& part) {
     decode_record(bytes.data() + begin, part);
 }
 
-base::Expected<StreamRecords> GrowingStream::read_new(size_t most) {
-  OpenFile const file(path_);
-  int64_t const file_size = file.is_open() ? file.size() : -1;
-  if (file_size < 0) return base::fail("{}: cannot be read", path_);
-  auto const size = static_cast<uint64_t>(file_size);
+/// A descriptor for as long as it is read.
+class GrowingStream::OpenFile {
+ public:
+  explicit OpenFile(std::string const& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OpenFile(OpenFile const&) = delete;
+  OpenFile& operator=(OpenFile const&) = delete;
 
-  // Another one has taken its place.
-  if (head_ && size < next_) head_.reset();
-  if (!head_) {
-    size_t const most_bytes = sizeof(Head) + kMaxDescriptionBytes + kRecordBytes;
-    auto bytes = file.read(0, std::min<size_t>(size, 4096));
-    auto head = decode_header(bytes, path_);
-    if (!head && bytes.size() < size)
-      head = decode_header(bytes = file.read(0, std::min<size_t>(size, most_bytes)), path_);
-    if (!head) return base::fail_with(head);
-    head_ = std::move(*head);
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+  /// Nothing where that is not known, or it is no file.
+  [[nodiscard]] std::optional<struct stat> about() const {
+    struct stat about {};
+    bool const is_file = ::fstat(fd_, &about) == 0 && S_ISREG(about.st_mode);
+    return is_file ? std::optional(about) : std::nullopt;
+  }
+  /// As many bytes as there are.
+  [[nodiscard]] std::vector<std::byte> read(uint64_t begin, size_t bytes) const {
+    std::vector<std::byte> content(bytes);
+    size_t done = 0;
 
-    uint64_t const all = (size - head_->bytes) / kRecordBytes;
-    next_ = head_->bytes + (all - std::min<uint64_t>(all, most)) * kRecordBytes;
+    while (done < bytes) {
+      ssize_t const count =
+          ::pread(fd_, content.data() + done, bytes - done, static_cast<off_t>(begin + done));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) break;
+      done += static_cast<size_t>(count);
+    }
+    content.resize(done);
+    return content;
   }
 
-  StreamRecords part;
-  uint64_t const end = size - (size - head_->bytes) % kRecordBytes;
-  auto const bytes = file.read(next_, end - next_);
-  decode_records(bytes, part);
-  next_ += bytes.size() - bytes.size() % kRecordBytes;
+ private:
+  int const fd_;
+};
+
+base::Expected<StreamRecords> GrowingStream::read_new(size_t most) {
+  OpenFile const file(path_);
+  auto const about = file.is_open() ? file.about() : std::nullopt;
+  if (!about) return base::fail("{}: cannot be read ({})", path_, std::strerror(errno));
+  auto const size = static_cast<uint64_t>(about->st_size);
+  std::pair<uint64_t, uint64_t> const identity = {about->st_dev, about->st_ino};
+
+  StreamRecords records;
+  if (!head_ || identity != identity_ || size < next_) {
+    auto head = read_head(file, size);
+    if (!head) return base::fail_with(head);
+    records.is_other_file = head_ && !is_of_one_process(head_->info, head->info);
+    if (!head_ || records.is_other_file) {
+      head_ = std::move(*head);
+      next_ = head_->bytes;
+      modified_ns_ = 0;
+    }
+    identity_ = identity;
+  }
+
+  // A file server may report an earlier size for a while.
+  if (size < next_ + kRecordBytes) return records;
+  modified_ns_ = int64_t{about->st_mtim.tv_sec} * 1'000'000'000 + about->st_mtim.tv_nsec;
+  uint64_t const all = (size - head_->bytes) / kRecordBytes;
+  uint64_t const first = all - std::min<uint64_t>(all, most);
+  next_ = std::max(next_, head_->bytes + first * kRecordBytes);
+  next_ += read_records(file, next_, all - (next_ - head_->bytes) / kRecordBytes, records);
   records_ = (next_ - head_->bytes) / kRecordBytes;
-  return part;
+  return records;
+}
+
+base::Expected<StreamHead> GrowingStream::read_head(OpenFile const& file, uint64_t size) const {
+  constexpr size_t kUsualBytes = 4096;
+  constexpr size_t kMostBytes = sizeof(Head) + kMaxDescriptionBytes + kRecordBytes;
+  auto const bytes = file.read(0, std::min<size_t>(size, kUsualBytes));
+  auto head = decode_header(bytes, path_);
+  if (head || bytes.size() == size) return head;
+  return decode_header(file.read(0, std::min<size_t>(size, kMostBytes)), path_);
+}
+
+/// Bytes of whole records that were there.
+uint64_t GrowingStream::read_records(OpenFile const& file, uint64_t begin, uint64_t count,
+                                     StreamRecords& records) {
+  constexpr uint64_t kAtOnce = 4096;
+  uint64_t done = 0;
+
+  while (count > 0) {
+    uint64_t const some = std::min(count, kAtOnce);
+    auto bytes = file.read(begin + done, some * kRecordBytes);
+    bytes.resize(bytes.size() - bytes.size() % kRecordBytes);
+    decode_records(bytes, records);
+    done += bytes.size();
+    if (bytes.size() < some * kRecordBytes) break;
+    count -= some;
+  }
+  return done;
+}
+
+StreamRecords GrowingStream::read_earlier(uint64_t first, uint64_t count) const {
+  StreamRecords records;
+  OpenFile const file(path_);
+  if (file.is_open() && head_)
+    read_records(file, head_->bytes + first * kRecordBytes, count, records);
+  return records;
 }
 
 }  // namespace stepscope::stream

@@ -91,7 +91,7 @@ bool Session::start() {
   // A forked child has no steps as a rule, and what it would keep is lost when it is killed.
   bool const is_left_out = is_endless() && options_.forked;
   bool const may_start = !is_left_out && (is_later || (begin_file() && file_is_open())) && listen();
-  if (may_start && start_thread()) return true;
+  if (may_start && begin_stream() && start_thread()) return true;
 
   if (requests_) requests_->end(report_.failure, kRequestTimeout);
   output_.reset();
@@ -341,7 +341,6 @@ bool Session::write_file_here() {
 /// shows that it was recorded.
 bool Session::file_is_open() {
   auto const opened = output_->wait_until_open();
-  if (opened && stream_) stream_->begin(*output_);
   if (opened) return true;
   if (output_->did_not_start()) [[maybe_unused]]
     FileThread* const left_alone = output_.release();
@@ -405,7 +404,7 @@ bool Session::window_is_over() {
 /// The writer thread and the file's, and those of sources.
 int64_t Session::own_threads() const {
   int64_t threads = 1 + file_threads_ + (flight_ ? flight_->threads() : 0) +
-                    (requests_ ? requests_->threads() : 0);
+                    (stream_ ? stream_->threads() : 0) + (requests_ ? requests_->threads() : 0);
   for (auto const& source : sources_) threads += source->threads();
   return threads;
 }
@@ -524,9 +523,8 @@ void Session::finish() {
   }
 
   if (window_.has_never_opened()) store_.info.facts.emplace_back(kNeverBeganFact, "yes");
-  if (output_ && stream_) close_stream();
-  if (output_ && flight_)
-    close_ring();
+  if (output_ && is_endless())
+    close_endless();
   else if (output_)
     close_file();
   if (requests_) {

@@ -134,7 +134,9 @@ class Session {
   void look_at_what_passes();
   void begin_names_anew();
   void look_at_ring();
+  bool begin_stream();
   void close_stream();
+  void close_endless();
   void add_ring(WrittenRing const& written);
   void close_ring();
   void end_window_of_sources();

@@ -67,11 +67,27 @@ void Session::add_ring(WrittenRing const& written) {
   if (requests_) requests_->window_was_written(written.path);
 }
 
+bool Session::begin_stream() {
+  if (!stream_ || stream_->begin(flight_ ? nullptr : output_.get())) return true;
+  report_.failure = "the system gives no thread for the stream of steps";
+  return false;
+}
+
+/// The ring first: the stream's file system may hang.
+void Session::close_endless() {
+  if (flight_) {
+    close_ring();
+    if (stream_) close_stream();
+  } else {
+    close_stream();
+    close_file();
+  }
+}
+
 void Session::close_stream() {
-  store_.flush(clock_.latest_ns(), true);
+  if (!flight_) store_.flush(clock_.latest_ns(), true);  // else it has been
   stream_->finish(dropped_);
-  output_->wait_until_idle();
-  report_.path = stream_->path();
+  if (!flight_) report_.path = stream_->path();
   if (report_.problem.empty() && !stream_->failure().empty())
     report_.problem = fmt::format("steps are missing in the stream: {}", stream_->failure());
 }

@@ -209,10 +209,8 @@ void TraceStore::write_rows(model::TrackId id) {
 
   // Only tracks that fill blocks get memory for whole ones: others would hold it for nothing.
   RowBatch fresh;
-  if (keeps_nothing_) {
-    fresh = std::move(seen_);
-  } else if (batch.is_busy) {
-    fresh = output_->spare_batch();
+  if (batch.is_busy) {
+    fresh = keeps_nothing_ ? std::move(seen_) : output_->spare_batch();
     fresh.reserve(file::kMaxBlockRows);
   }
 
@@ -222,6 +220,7 @@ void TraceStore::write_rows(model::TrackId id) {
   if (live_memory_) live_memory_->add(id, ended);
   for (RowWatcher* const watcher : watchers_) watcher->see(id, ended);
   if (keeps_nothing_) {
+    if (!batch.is_busy) return;
     ended.clear();
     seen_ = std::move(ended);
     return;

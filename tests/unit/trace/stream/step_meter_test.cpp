@@ -145,6 +145,7 @@ struct TwinDevice {
   std::array<std::bitset<kLastSlot>, kTimeParts> slots;
   Readings allocated, reserved, power;
   std::optional<StepRecord> shared;
+  int64_t steps_of_record = 1;
 };
 
 void paint(TwinDevice& twin, TimePart part, SlotRow const& row) {
@@ -233,8 +234,11 @@ std::vector<StepRecord> twin_records(SlotProcess const& process) {
       if (twin.shared && next.length_ns >= kShortestRecordNs)
         records.push_back(*std::exchange(twin.shared, {}));
       if (twin.shared) append(*twin.shared, next);
-      if (!twin.shared) twin.shared = next;
-      if (twin.shared->length_ns < kShortestRecordNs) continue;
+      if (!twin.shared) {
+        twin.shared = next;
+        twin.steps_of_record = steps_of_record(next.length_ns);
+      }
+      if ((next.step + 1) % twin.steps_of_record != 0) continue;
       records.push_back(*twin.shared);
       twin.shared.reset();
     }
@@ -413,7 +417,7 @@ TEST(StepMeter, AJumpInNumbersStartsARecord) {
   std::vector<SlotRow> steps = step_rows(20, 7);
   for (size_t i = 10; i < 20; ++i) steps[i].value += 10;
   EXPECT_EQ(numbers_of(records_at_once({{thread_track(), steps}})),
-            (StepNumbers{{0, 8}, {8, 2}, {20, 8}, {28, 2}}));
+            (StepNumbers{{0, 8}, {8, 2}, {20, 4}, {24, 6}}));
 }
 
 TEST(StepMeter, WorkOfATakenStepIsLate) {

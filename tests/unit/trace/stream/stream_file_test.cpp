@@ -204,8 +204,16 @@ TEST_F(StreamOnDisk, StartsAnewWhereAnotherFileIsInItsPlace) {
   GrowingStream stream(path);
   EXPECT_THAT(stream.read_new(100)->steps, SizeIs(10));
   fs::remove(path);
-  append(file_of_steps(1));
-  EXPECT_THAT(stream.read_new(100)->steps, SizeIs(1));
+  model::TraceInfo other = info_of_rank();
+  other.process_id = 4712;
+  std::vector<std::byte> bytes = encode_header(other);
+  encode(record_of_step(0), bytes);
+  append(bytes);
+
+  auto const part = stream.read_new(100);
+  EXPECT_TRUE(part->is_other_file);
+  EXPECT_THAT(part->steps, ElementsAre(record_of_step(0)));
+  EXPECT_EQ(stream.head()->info.process_id, 4712);
 }
 
 TEST(StreamImporter, MakesATraceWithTheSameParts) {
@@ -232,7 +240,7 @@ TEST(StreamImporter, MakesATraceWithTheSameParts) {
         break;
       case model::EventKind::kStep:
         ++steps;
-        EXPECT_EQ(ns, 98'000'000);
+        EXPECT_EQ(ns, 100'000'000);
         break;
       default:
         break;

@@ -1,6 +1,7 @@
 #include "trace/import/formats/step_stream/step_stream_importer.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,10 +29,11 @@ class StepsTrace {
   model::Trace build() && {
     for (model::Device const& device : records_.devices) builder_.add_device(device);
     for (StepRecord const& record : records_.steps) {
-      bool const is_first_of_step = !last_ || last_->step != record.step;
-      if (is_first_of_step) add_steps(record);
+      if (!last_end_ns_ || record.begin_ns >= *last_end_ns_) {
+        add_steps(record);
+        last_end_ns_ = record.end_ns();
+      }
       add_device(record);
-      last_ = &record;
     }
 
     model::ImportLog& log = builder_.log();
@@ -55,16 +57,15 @@ class StepsTrace {
 
   void add_steps(StepRecord const& record) {
     model::StringId const name = builder_.intern("step");
-    auto const count = int64_t{record.steps};
-    int64_t const begin = record.begin_ns + record.between_ns / count;
+    // Records of very many steps are made up.
+    bool const is_apart = record.steps <= apart_left_;
+    auto const count = is_apart ? int64_t{record.steps} : 1;
+    apart_left_ -= static_cast<uint64_t>(count == 1 ? 0 : count);
     int64_t const each = record.length_ns / count;
-    for (int64_t i = 0; i < std::min(count, kMostShared); ++i) {
-      int64_t const start = count == 1 ? begin : record.begin_ns + i * each;
-      int64_t const dur = count == 1 ? record.end_ns() - begin : each;
-      builder_.events(thread_).add(EventKind::kStep, start, dur, name, 0,
+    for (int64_t i = 0; i < count; ++i)
+      builder_.events(thread_).add(EventKind::kStep, record.begin_ns + i * each, each, name, 0,
                                    model::StepDetail{record.step + i});
-    }
-    if (count > 1) shared_ += record.steps;
+    if (record.steps > 1) shared_ += record.steps;
 
     if (int64_t const ns = record.part(TimePart::kInput); ns > 0)
       builder_.events(thread_).add(EventKind::kInputWait, record.begin_ns, ns,
@@ -122,15 +123,13 @@ class StepsTrace {
              model::SampleDetail{value});
   }
 
-  /// A record that claims more is damaged.
-  static constexpr int64_t kMostShared = 1 << 20;
-
   stream::StreamRecords records_;
   model::TraceBuilder builder_;
   model::TrackId thread_;
   std::map<int32_t, OfDevice> devices_;
-  StepRecord const* last_ = nullptr;
+  std::optional<int64_t> last_end_ns_;  ///< of the steps that are events
   uint64_t shared_ = 0;
+  uint64_t apart_left_ = uint64_t{1} << 24;  ///< steps that become events of their own
 };
 
 }  // namespace

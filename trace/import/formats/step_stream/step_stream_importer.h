@@ -5,10 +5,10 @@
 
 namespace stepscope::import {
 
-/// The steps of one process. A device has one stream; in each step its sums follow one another, as
-/// their order was not recorded: waiting for data, copies, compute, communication, idle time.
-/// Counters have what is no time: memory, bytes, power. The fact stream::kSumsFact says that these
-/// are sums. Errors: not a stream, or damaged in its head.
+/// The steps of one process, each from the end of the step before. A device has one stream; in each
+/// step its sums follow one another, as their order was not recorded: waiting for data, copies,
+/// compute, communication, idle time. Counters have what is no time: memory, bytes, power. The fact
+/// stream::kSumsFact says that these are sums. Errors: not a stream, or damaged in its head.
 base::Expected<model::Trace> read_step_stream(Input const& input);
 
 Importer step_stream_importer();
