@@ -5,6 +5,7 @@
 
 #include "analyzer/live/live_means.h"
 #include "analyzer/metrics/core/quantile.h"
+#include "trace/base/files/run_folder.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -189,6 +190,15 @@ std::vector<LiveLine> LiveRun::lines() const {
     lines.push_back(std::move(shown));
   }
   return lines;
+}
+
+bool LiveRun::keeps_ring() const {
+  return std::any_of(processes_.begin(), processes_.end(), [](auto const& one) {
+    auto const& facts = one.second.info.facts;
+    return !one.second.has_ended && std::any_of(facts.begin(), facts.end(), [](auto const& fact) {
+      return fact.first == base::kRingFact;
+    });
+  });
 }
 
 std::vector<LiveRun::StripStep> LiveRun::strip(size_t most) const {

@@ -104,6 +104,8 @@ class LiveRun {
   void add(int32_t rank, int64_t process_id, stream::StepRecord const& record);
 
   [[nodiscard]] std::vector<LiveLine> lines() const;
+  /// What just happened can be asked for.
+  [[nodiscard]] bool keeps_ring() const;
   /// What is so now, then the slow steps, the latest first.
   [[nodiscard]] std::vector<Worth> worth() const;
   /// Length of the last steps that most lines have, at most `most`, in their order: the longest of

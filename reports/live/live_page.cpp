@@ -263,7 +263,8 @@ std::string worth_sentence(Worth const& worth, bool with_device) {
 
 LiveState live_state(std::string run, analyzer::LiveRun const& live, size_t strip,
                      int64_t now_epoch_ns) {
-  return {std::move(run), live.lines(), live.worth(), live.strip(strip), {}, now_epoch_ns};
+  return {std::move(run), live.lines(),     live.worth(), live.strip(strip), {},
+          now_epoch_ns,   live.keeps_ring()};
 }
 
 std::string live_page(LiveState const& state, size_t most_lines, Paint const& paint) {
@@ -284,6 +285,10 @@ std::string live_page(LiveState const& state, size_t most_lines, Paint const& pa
       text += wrapped(worth_sentence(state.worth[i], with_device), width, "  ", "    ");
     if (state.worth.size() > kMostWorth)
       text += paint.dim(fmt::format("  and {} more (--json)\n", state.worth.size() - kMostWorth));
+    if (state.keeps_ring)
+      text += wrapped("What just happened is kept; write it with: stepscope trigger " +
+                          base::shell_word(base::printable(state.run)),
+                      width, "", "  ");
   }
   for (size_t i = 0; i < std::min(state.problems.size(), kMostProblems); ++i)
     text += wrapped(base::printable(state.problems[i]), width, "", "  ");

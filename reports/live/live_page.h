@@ -19,6 +19,7 @@ struct LiveState {
   std::vector<analyzer::LiveRun::StripStep> strip;
   std::vector<std::string> problems;
   int64_t now_epoch_ns = 0;
+  bool keeps_ring = false;  ///< what just happened can be asked for
 };
 /// `strip`: steps of it.
 LiveState live_state(std::string run, analyzer::LiveRun const& live, size_t strip,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "trace/base/files/run_folder.h"
 #include "tracer/core/process/process_info.h"
 #include "tracer/core/session.h"
 #include "tracer/core/threads/short_slices.h"
@@ -17,6 +18,7 @@ base::Expected<file::TraceWriter> Session::begin_output() {
 base::Expected<file::TraceWriter> Session::begin_ring() {
   take_usual_slices();
   store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
+  if (options_.ring) store_.info.facts.emplace_back(base::kRingFact, describe(*options_.ring));
   return flight_ ? flight_->writer() : StreamRecorder::writer_to_nowhere();
 }
 

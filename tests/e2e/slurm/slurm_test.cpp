@@ -112,6 +112,26 @@ TEST_F(SlurmJob, IsAskedForTheSameStepsOnBothNodes) {
   }
 }
 
+TEST_F(SlurmJob, IsSeenFromTheLoginNodeWhileItRuns) {
+  Outcome const outcome = on_login_node(
+      "srun --nodes 2 --ntasks 2 stepscope record --stream --ring 20s -o run -- stepscope run "
+      "cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 0 > training.txt 2>&1 & job=$!\n"
+      "for i in $(seq 300); do\n"
+      "  stepscope live run --once > live.txt 2>&1 && grep -q '2 ranks' live.txt && break\n"
+      "  sleep 0.2\n"
+      "done\n"
+      "cat live.txt\n"
+      "stepscope trigger run\n"
+      "scancel --signal=TERM 1; wait $job; true");
+  EXPECT_THAT(outcome.output, HasSubstr("2 ranks on ")) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("written by 2 processes"));
+
+  auto const steps = steps_by_rank(open("run/stream"));
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_GE(steps.at(0).size(), 10U);
+  EXPECT_EQ(*steps.at(0).begin(), 0);
+}
+
 /// The scripts of examples/slurm, as a user submits them.
 TEST_F(SlurmJob, OfTheExampleLeavesARunAndItsReport) {
   std::string const example =

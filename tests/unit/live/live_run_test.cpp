@@ -152,6 +152,25 @@ TEST(LivePage, FitsEightyColumnsAndObeysNoName) {
   }
 }
 
+TEST(LivePage, SaysHowToWriteTheRingOfARunThatKeepsOne) {
+  LiveRun live;
+  model::TraceInfo info;
+  info.process_id = 100;
+  live.add_process(info);
+  add_good_steps(live, 1, 0, 40);
+  live.add(0, 100, made_record(40, 900'000'000));
+  auto const page = [&] {
+    return reports::live_page(reports::live_state("run", live, 400, 0), 3, {});
+  };
+  EXPECT_THAT(page(), AllOf(HasSubstr("Step 40 took"), Not(HasSubstr("trigger"))));
+
+  info.facts.emplace_back("ring", "the last 60 s");
+  live.add_process(info);
+  EXPECT_THAT(page(), HasSubstr("write it with: stepscope trigger run"));
+  live.end_process(0, 100);
+  EXPECT_THAT(page(), Not(HasSubstr("trigger")));
+}
+
 TEST(LivePage, SaysThatNoStepHasEnded) {
   LiveRun const live;
   auto const state = reports::live_state("run", live, 400, 0);

@@ -25,6 +25,8 @@ std::string name_of_window(int64_t first_step, int64_t last_step);
 /// The names of folders, in that of a run, with what was kept of its last while begin so:
 /// "ring-812", for the step at which it was written; "ring-last".
 inline constexpr std::string_view kRingPrefix = "ring-";
+/// The fact of a process that keeps a ring: what it holds.
+inline constexpr char kRingFact[] = "ring";
 /// The fact of their traces that says why they were written.
 inline constexpr char kWrittenBecauseFact[] = "written because";
 /// The name of a ring that is written at that step; −1: the program has no steps, and the time

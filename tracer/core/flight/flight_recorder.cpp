@@ -299,7 +299,7 @@ void FlightRecorder::describe(Writing& writing, std::optional<RecentSteps::Begin
         fmt::format("{} events did not fit the buffers and were lost: record with a larger {}",
                     dropped, kBufferSetting));
 
-  set_fact(ring.info, "ring", tracer::describe(options_));
+  set_fact(ring.info, base::kRingFact, tracer::describe(options_));
   set_fact(ring.info, base::kWrittenBecauseFact, writing.asked.reason);
   if (begin && steps_.latest() != nullptr)
     set_fact(ring.info, "recorded steps", fmt::format("{}:{}", begin->index, latest_step()));
