@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "analyzer/live/live_run.h"
 #include "tests/support/sanitized.h"
@@ -32,7 +33,7 @@ struct Played {
 
 std::vector<Played> play(std::string_view pattern, int32_t ranks, synth::Fault const& fault,
                          uint64_t seed, int64_t steps = kPlayedSteps) {
-  std::string const folder = std::string(::testing::TempDir()) + "/fault-streams";
+  std::string const folder = ::testing::TempDir() + "/fault-streams-" + std::to_string(::getpid());
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   synth::SynthOptions options;
