@@ -171,15 +171,16 @@ Outcome begins_to_fail(std::string_view pattern, synth::FaultKind const& kind,
 
 double seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-/// Under the sanitizers: one pattern.
+/// Under the sanitizers one pattern, and every sixth fault.
 std::vector<std::string_view> patterns() {
   if (support::kSanitized) return {"moe"};
   return {"dp", "pipeline", "moe"};
 }
 
 TEST(FaultStreams, FaultThatBeginsInTheMidstIsTold) {
-  size_t jobs = 0, told = 0, right = 0;
-  for (Expected const& expected : expectations())
+  size_t jobs = 0, told = 0, right = 0, place = 0;
+  for (Expected const& expected : expectations()) {
+    if (support::kSanitized && place++ % 6 != 0) continue;
     for (std::string_view const pattern : patterns()) {
       auto const fault = synth::parse_fault(expected.fault);
       ASSERT_TRUE(fault.has_value()) << expected.fault;
@@ -193,6 +194,7 @@ TEST(FaultStreams, FaultThatBeginsInTheMidstIsTold) {
       fmt::print("{:20} {:9} told after {:6.2f} s, rightly after {:6.2f} s\n", expected.fault,
                  pattern, seconds(outcome.told_after_ns), seconds(outcome.right_after_ns));
     }
+  }
 
   fmt::print("{} jobs: {} told, {} with the right reason\n", jobs, told, right);
   EXPECT_GE(static_cast<double>(told), 0.95 * static_cast<double>(jobs));

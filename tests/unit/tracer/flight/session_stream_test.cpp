@@ -144,6 +144,7 @@ TEST_F(SessionWithStream, ForgetsNamesThatAreMadeUp) {
       thread->pop(kDefaultDomain);
     }
     thread->pop(kAnnotationDomain);
+    std::this_thread::sleep_for(std::chrono::milliseconds(support::kSanitized ? 10 : 2));
   }
 
   EXPECT_TRUE(session->stop());
