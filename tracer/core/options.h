@@ -128,9 +128,10 @@ struct CaptureOptions {
   bool forked = false;  ///< the process is a fork of a traced one: never takes the rank's file name
 };
 
-/// Events are wanted for the sums of their steps and are kept nowhere.
-inline bool is_stream_alone(CaptureOptions const& options) {
-  return options.stream && !options.ring;
+/// Events wait in memory for seconds or minutes, so that signals that end the program let them be
+/// written first.
+inline bool keeps_events_back(CaptureOptions const& options) {
+  return options.stream || options.ring;
 }
 
 /// "A:B", "A:" or ":B", both inclusive. Errors: not numbers, negative, or B < A.

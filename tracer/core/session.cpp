@@ -86,7 +86,7 @@ bool Session::start() {
   bool const is_later = options_.forked || options_.window.repeats();
   if (options_.window.repeats()) store_.expect_several_files();
   if (options_.ring) flight_.emplace(options_, store_);
-  if (options_.stream) stream_.emplace(options_, store_);
+  if (options_.stream && !window_.ends_early()) stream_.emplace(options_, store_);
 
   // A forked child has no steps as a rule, and what it would keep is lost when it is killed.
   bool const is_left_out = is_endless() && options_.forked;

@@ -205,7 +205,7 @@ void signal_ends_process(int signal) {
 /// that is written all the time is not, and a program that waits for the signal goes on.
 void process_signals_itself() {
   Session const* const session = process().recording;
-  if (session != nullptr && session->options().ring) end_recording(End::kAbruptly);
+  if (session != nullptr && keeps_events_back(session->options())) end_recording(End::kAbruptly);
 }
 
 void exec_has_failed() {
@@ -285,7 +285,7 @@ void start_session(Process& self) {
   self.nvtx = &nvtx;
   self.recorded_process = ::getpid();
   self.recording = session;
-  watch_fatal_signals(signal_ends_process, session->options().ring.has_value());
+  watch_fatal_signals(signal_ends_process, keeps_events_back(session->options()));
 }
 
 /// Under self.mutex. Without memory nothing is recorded; the next event tries again.

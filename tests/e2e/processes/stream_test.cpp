@@ -134,6 +134,18 @@ TEST_F(StreamOfAProgram, RefusesPartsAndFoldersWithoutAStream) {
   EXPECT_THAT(empty.output, HasSubstr("has no stream (yet)"));
 }
 
+/// SIGTERM is how batch systems end a job: its last steps are there.
+TEST_F(StreamOfAProgram, EndsWithAllStepsWhenASignalEndsTheProgram) {
+  Outcome const outcome = shell(
+      program() + " record --stream -o run -- " + program() +
+      " run cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 1 > training.txt & job=$!\n"
+      "for i in $(seq 300); do grep -q 'step *20 ' training.txt && break; sleep 0.1; done\n"
+      "kill -TERM $job; wait $job; echo exit $?\n" +
+      program() + " live run --once; tail -n 1 training.txt");
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("exit 143"), HasSubstr(", ended")));
+  EXPECT_THAT(outcome.output, Not(HasSubstr("no step was streamed"))) << outcome.output;
+}
+
 /// An earlier stream is an earlier run.
 TEST_F(StreamOfAProgram, ReplacesAnEarlierStreamOnlyWhenForced) {
   std::string const record = program() + " record --stream -o run";
