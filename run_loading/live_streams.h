@@ -16,7 +16,7 @@ namespace stepscope::run_loading {
 
 class LiveStreams {
  public:
-  /// `folder`: of the run, or the one of its streams. Errors: it has no stream; there is none yet.
+  /// `folder` is that of the run or of its streams. Errors: the folder has no stream, or not yet.
   static base::Expected<LiveStreams> open(std::string const& folder);
 
   /// Reads what has come since, also of ranks that are new.

@@ -99,14 +99,21 @@ class StreamRecorder::File {
     }
     if (fd_ < 0) return fail(fmt::format("{}: cannot be made ({})", path, std::strerror(errno)));
 
-    {
-      std::lock_guard const lock(mutex_);
-      path_ = std::move(path);
-    }
-    append(stream::encode_header(info));
+    set_path(path);
+    if (append(stream::encode_header(info))) return;
+
+    // Records without a head could not be read. The next ones try again.
+    ::unlink(path.c_str());
+    close();
+    set_path({});
+  }
+  void set_path(std::string path) {
+    std::lock_guard const lock(mutex_);
+    path_ = std::move(path);
   }
 
-  void append(std::vector<std::byte> const& bytes) {
+  /// False where nothing of it is in the file.
+  bool append(std::vector<std::byte> const& bytes) {
     size_t done = 0;
 
     while (done < bytes.size()) {
@@ -115,10 +122,11 @@ class StreamRecorder::File {
       if (count <= 0) {
         fail(fmt::format("{}: cannot be written ({})", path(), std::strerror(errno)));
         take_back(done);
-        return;
+        return false;
       }
       done += static_cast<size_t>(count);
     }
+    return true;
   }
   void take_back(size_t bytes) const {
     off_t const end = ::lseek(fd_, 0, SEEK_END) - static_cast<off_t>(bytes);

@@ -37,7 +37,7 @@ class StreamRecorder : public RowWatcher {
 
   /// Any thread: those of its own.
   [[nodiscard]] int64_t threads() const { return threads_.load(std::memory_order_relaxed); }
-  /// The file, which is made with the first step; empty when there is none.
+  /// The file, which the first step makes; empty before it and where it cannot be made.
   [[nodiscard]] std::string path() const;
   /// Why steps are missing; empty = none are.
   [[nodiscard]] std::string failure() const;

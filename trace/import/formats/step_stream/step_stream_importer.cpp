@@ -28,12 +28,19 @@ class StepsTrace {
 
   model::Trace build() && {
     for (model::Device const& device : records_.devices) builder_.add_device(device);
+    int64_t count = 1;
     for (StepRecord const& record : records_.steps) {
       if (!last_end_ns_ || record.begin_ns >= *last_end_ns_) {
-        add_steps(record);
+        // Records of very many steps are made up.
+        count = record.steps <= apart_left_ ? int64_t{record.steps} : 1;
+        apart_left_ -= static_cast<uint64_t>(count == 1 ? 0 : count);
+        add_steps(record, count);
         last_end_ns_ = record.end_ns();
       }
-      add_device(record);
+      // Steps that share a record have the mean of its parts each.
+      int64_t const parts = record.steps == static_cast<uint64_t>(count) ? count : 1;
+      for (int64_t i = 0; i < parts; ++i) add_ops(record, i, parts);
+      add_samples(record);
     }
 
     model::ImportLog& log = builder_.log();
@@ -55,21 +62,18 @@ class StepsTrace {
     std::map<std::string, model::TrackId> counters;
   };
 
-  void add_steps(StepRecord const& record) {
+  void add_steps(StepRecord const& record, int64_t count) {
     model::StringId const name = builder_.intern("step");
-    // Records of very many steps are made up.
-    bool const is_apart = record.steps <= apart_left_;
-    auto const count = is_apart ? int64_t{record.steps} : 1;
-    apart_left_ -= static_cast<uint64_t>(count == 1 ? 0 : count);
     int64_t const each = record.length_ns / count;
     for (int64_t i = 0; i < count; ++i)
       builder_.events(thread_).add(EventKind::kStep, record.begin_ns + i * each, each, name, 0,
                                    model::StepDetail{record.step + i});
     if (record.steps > 1) shared_ += record.steps;
 
-    if (int64_t const ns = record.part(TimePart::kInput); ns > 0)
-      builder_.events(thread_).add(EventKind::kInputWait, record.begin_ns, ns,
-                                   builder_.intern("waits for data"));
+    if (int64_t const ns = record.part(TimePart::kInput) / count; ns > 0)
+      for (int64_t i = 0; i < count; ++i)
+        builder_.events(thread_).add(EventKind::kInputWait, record.begin_ns + i * each, ns,
+                                     builder_.intern("waits for data"));
     builder_.log().dropped += record.dropped;
   }
 
@@ -81,26 +85,31 @@ class StepsTrace {
     return place->second;
   }
 
-  void add_device(StepRecord const& record) {
+  /// What the device did in the i-th of so many steps.
+  void add_ops(StepRecord const& record, int64_t i, int64_t count) {
     if (record.device < 0) return;
-    OfDevice& device = of_device(record.device);
-    model::EventBatch& events = builder_.events(device.stream);
-    int64_t at =
-        record.begin_ns + record.part(TimePart::kInput) + record.part(TimePart::kAllocation);
+    model::EventBatch& events = builder_.events(of_device(record.device).stream);
+    int64_t at = record.begin_ns + i * (record.length_ns / count) +
+                 record.part(TimePart::kInput) / count + record.part(TimePart::kAllocation) / count;
     auto const take = [&](TimePart part) {
-      int64_t const begin = std::exchange(at, at + record.part(part));
-      return std::pair(begin, record.part(part));
+      int64_t const ns = record.part(part) / count;
+      return std::pair(std::exchange(at, at + ns), ns);
     };
 
     if (auto const [begin, ns] = take(TimePart::kCopy); ns > 0)
       events.add(EventKind::kMemcpy, begin, ns, builder_.intern("copies that nothing hides"), 0,
-                 model::CopyDetail{.bytes = record.copied_in_bytes});
+                 model::CopyDetail{.bytes = record.copied_in_bytes / static_cast<uint64_t>(count)});
     if (auto const [begin, ns] = take(TimePart::kCompute); ns > 0)
       events.add(EventKind::kKernel, begin, ns, builder_.intern("compute"), 0,
                  model::KernelDetail{});
     if (auto const [begin, ns] = take(TimePart::kCommunication); ns > 0)
       events.add(EventKind::kCollective, begin, ns,
                  builder_.intern("communication that nothing hides"), 0, model::CollectiveDetail{});
+  }
+
+  void add_samples(StepRecord const& record) {
+    if (record.device < 0) return;
+    OfDevice& device = of_device(record.device);
 
     auto const mib = [](int64_t bytes) { return static_cast<double>(bytes) / kBytesPerMib; };
     if (record.peak_bytes >= 0)
