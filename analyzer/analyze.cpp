@@ -204,18 +204,19 @@ class RunAnalyzer {
     if (!rank) return base::fail_with(rank);
 
     auto const first = static_cast<size_t>(skeleton.data() - devices_.data());
-    auto const peers = std::span(peers_).subspan(first, skeleton.size());
-    auto const waits = std::span(waits_).subspan(first, skeleton.size());
-    return observe_process({std::move(*rank), skeleton, peers, waits, host_steps_, *attribution_},
-                           options_);
+    std::vector<KnownOfDevice> known;
+    for (size_t device = first; device < first + skeleton.size(); ++device)
+      known.push_back({peers_[device], waits_[device],
+                       attribution_->collectives_of(devices_[device].ref),
+                       pipelines_->waits_of(devices_[device].ref)});
+    return observe_process({**rank, skeleton, std::move(known), host_steps_}, options_);
   }
 
   void keep_observed(ObservedProcess process) {
-    model::Trace const& trace = process.rank->trace;
     for (DeviceWork& work : process.work) {
       if (work.worker) workers_.push_back(std::move(*work.worker));
-      attribution_->add_device(work.ref, work.sets, work.gaps, work.steps, trace);
-      pipelines_->add_device(work.ref, work.sets, work.gaps, trace);
+      attribution_->add_device(work.ref, work.delays);
+      pipelines_->add_device(work.ref, std::move(work.bubble));
     }
     append_results(std::move(process.results), results_);
   }

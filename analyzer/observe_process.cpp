@@ -7,6 +7,7 @@
 
 #include "analyzer/metrics/communication/collectives.h"
 #include "analyzer/metrics/communication/negotiations.h"
+#include "analyzer/metrics/communication/pipeline.h"
 #include "analyzer/metrics/host/host_ops.h"
 #include "analyzer/metrics/host/host_time.h"
 #include "analyzer/metrics/host/long_gaps.h"
@@ -127,36 +128,38 @@ std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceOps const&
 /// The devices of one process, one after the other.
 class ProcessObserver {
  public:
-  ProcessObserver(ProcessInput const& input, std::span<DeviceOps const> devices,
+  ProcessObserver(ProcessInput& input, std::span<DeviceOps const> devices,
                   AnalyzeOptions const& options)
       : input_(input),
         devices_(devices),
         options_(options),
-        host_(*input.rank,
+        host_(input.rank,
               input.host_steps.threads[static_cast<size_t>(devices.front().ref.rank_index)]),
-        memory_(memory_of_process(*input.rank)),
+        memory_(memory_of_process(input.rank)),
         phases_(devices),
-        python_frames_(*input.rank),
-        launch_places_(launch_places(*input.rank)) {}
+        python_frames_(input.rank),
+        launch_places_(launch_places(input.rank)) {}
 
   /// Appends the numbers of a device to `results`. `place`: of the device in its process.
   DeviceWork observe(size_t place, Analysis& results) {
     DeviceOps const& device = devices_[place];
-    DeviceWork work{device.ref, {}, {}, {}, {}};
-    int64_t const latency_limit = find_sets(place, work.sets);
+    KnownOfDevice& known = input_.known[place];
+    DeviceWork work{device.ref, {}, {}, {}};
+    DeviceSets sets;
+    int64_t const latency_limit = find_sets(place, sets, work.delays);
 
     DeviceSteps assigned = assign_steps(device, input_.host_steps, options_.warmup_steps);
     Interval const window = op_window(device);
     Selection selection = select(device, window, assigned, options_);
     std::vector<PeerLaunch> const peers =
-        in_whole(input_.peers[place], input_.skeleton[place], device);
+        in_whole(std::move(known.peers), input_.skeleton[place], device);
     std::vector<IdleGap> gaps =
-        explain_gaps(device, work.sets.busy, explained_range(window, assigned.steps), host_, peers,
+        explain_gaps(device, sets.busy, explained_range(window, assigned.steps), host_, peers,
                      latency_limit);
-    if (options_.steps) {
-      work.gaps = gaps;
-      clip_gaps(gaps, selection.window);
-    }
+    compare_delays(known.collectives, sets, gaps, assigned.steps, input_.rank.trace, work.delays);
+    if (known.pipeline_waits)
+      work.bubble = find_bubble(std::move(*known.pipeline_waits), sets, gaps, input_.rank.trace);
+    if (options_.steps) clip_gaps(gaps, selection.window);
 
     DeviceStats stats;
     stats.ref = device.ref;
@@ -165,22 +168,20 @@ class ProcessObserver {
     stats.all_ops = window;
     stats.are_steps_by_time = assigned.are_by_time;
     stats.is_softmax_between_products =
-        is_softmax_between_products(input_.rank->trace, device.ref.device);
-    stats.other_work_in_long_gaps = other_work_in_long_gaps(*input_.rank, gaps);
+        is_softmax_between_products(input_.rank.trace, device.ref.device);
+    stats.other_work_in_long_gaps = other_work_in_long_gaps(input_.rank, gaps);
     python_frames_.count(stats, selection.steps);
     stats.memory = memory_of(device, selection.steps);
     stats.telemetry =
-        telemetry_of(device, work.sets, selection.window, selection.steps, devices_.size() == 1);
-    add_host_work(device, work.sets, selection, gaps, results);
-    add_device_results(device, work.sets, std::move(selection), gaps, stats, results);
+        telemetry_of(device, sets, selection.window, selection.steps, devices_.size() == 1);
+    add_host_work(device, sets, selection, gaps, results);
+    add_device_results(device, sets, std::move(selection), gaps, stats, results);
     stats.launch.latency_limit_ns = latency_limit;
     stats.unexplained = unexplained_facts(device, gaps);
     results.devices.push_back(std::move(stats));
     results.gaps.append(DeviceGaps(device.ref, gaps, is_in_memory()));
 
     work.worker = worker_ops_of(device, assigned, options_);
-    work.steps = std::move(assigned.steps);
-    if (!options_.steps) work.gaps = std::move(gaps);
     return work;
   }
 
@@ -189,14 +190,14 @@ class ProcessObserver {
   [[nodiscard]] bool is_in_memory() const { return devices_.data() == input_.skeleton.data(); }
 
   /// Fills the unions of the device's ops; returns its latency limit.
-  int64_t find_sets(size_t place, DeviceSets& sets) {
+  int64_t find_sets(size_t place, DeviceSets& sets, DeviceDelays& delays) {
     DeviceOps const& device = devices_[place];
     sets = unite_ops(device);
-    sets.exposed_wait = model::intersect(sets.exposed_comm, input_.waits[place]);
+    sets.exposed_wait = model::intersect(sets.exposed_comm, input_.known[place].waits);
 
     Readiness readiness = find_readiness(device, sets);
-    sets.exposed_late =
-        input_.attribution.split_exposed_wait(device.ref, sets.exposed_comm, readiness.collectives);
+    sets.exposed_late = split_exposed_wait(input_.known[place].collectives, sets.exposed_comm,
+                                           readiness.collectives, delays.exposed);
     sets.blocking_comm = std::move(readiness.blocking_comm);
 
     int64_t const latency_limit =
@@ -240,7 +241,7 @@ class ProcessObserver {
     std::move(selection.steps.begin(), selection.steps.end(), std::back_inserter(results.steps));
   }
 
-  ProcessInput const& input_;
+  ProcessInput& input_;
   std::span<DeviceOps const> devices_;  ///< of the whole trace
   AnalyzeOptions const& options_;
   HostActivity host_;
@@ -252,21 +253,21 @@ class ProcessObserver {
 
 }  // namespace
 
-base::Expected<ObservedProcess> observe_process(ProcessInput const& input,
+base::Expected<ObservedProcess> observe_process(ProcessInput input,
                                                 AnalyzeOptions const& options) {
   int32_t const rank_index = input.skeleton.front().ref.rank_index;
   std::vector<DeviceOps> whole;
-  if (input.rank.get() != input.skeleton.front().rank)
-    whole = index_devices(*input.rank, rank_index);
+  if (&input.rank != input.skeleton.front().rank)
+    whole = index_devices(input.rank, rank_index);
   std::span<DeviceOps const> const devices =
       whole.empty() ? input.skeleton : std::span<DeviceOps const>(whole);
   if (devices.size() != input.skeleton.size())
-    return base::fail("{}: has changed while it was read", input.rank->file);
+    return base::fail("{}: has changed while it was read", input.rank.file);
 
-  ObservedProcess process{input.rank, {}, {}};
+  ObservedProcess process;
   auto const is_idle = [](DeviceOps const& device) { return device.ops.empty(); };
   if (std::all_of(devices.begin(), devices.end(), is_idle))
-    observe_host(*input.rank, rank_index, input.host_steps, options, process.results);
+    observe_host(input.rank, rank_index, input.host_steps, options, process.results);
 
   ProcessObserver observer(input, devices, options);
   for (size_t place = 0; place < devices.size(); ++place)

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "analyzer/metrics/communication/wait_attribution.h"
+#include "analyzer/metrics/communication/device_delays.h"
 #include "analyzer/metrics/core/analyze_options.h"
 #include "analyzer/metrics/host/idle_causes.h"
 #include "analyzer/metrics/pipeline/worker_ops.h"
@@ -19,34 +18,38 @@
 
 namespace stepscope::analyzer {
 
+/// What the skeletons of all processes tell about one device.
+struct KnownOfDevice {
+  std::vector<PeerLaunch> peers;  ///< rows of the skeleton
+  model::IntervalSet waits;       ///< when it waits in collectives
+  CollectivesOfDevice collectives;
+  std::optional<std::vector<Interval>> pipeline_waits;  ///< none where it is in no pipeline
+};
+
 /// A process, and what the skeletons of all processes tell about it.
 struct ProcessInput {
-  std::shared_ptr<model::RankTrace const> rank;    ///< the whole trace
-  std::span<DeviceOps const> skeleton;             ///< its devices, from the skeleton; at least one
-  std::span<std::vector<PeerLaunch> const> peers;  ///< by device
-  std::span<model::IntervalSet const> waits;       ///< by device: when it waits in collectives
-  HostSteps const& host_steps;                     ///< of the run
-  WaitAttribution const& attribution;
+  model::RankTrace const& rank;         ///< the whole trace
+  std::span<DeviceOps const> skeleton;  ///< its devices, from the skeleton; at least one
+  std::vector<KnownOfDevice> known;     ///< by device
+  HostSteps const& host_steps;          ///< of the run; only this process's threads are looked at
 };
 
 /// What a device did, for the comparison of devices. The options choose nothing of it.
 struct DeviceWork {
   DeviceRef ref;
-  DeviceSets sets;
-  std::vector<IdleGap> gaps;        ///< over all its time
-  std::vector<StepStats> steps;     ///< all of them
+  DeviceDelays delays;
+  model::IntervalSet bubble;        ///< of a device that is in a pipeline
   std::optional<WorkerOps> worker;  ///< of the chosen steps, where it is a pipeline's worker
 };
 
 struct ObservedProcess {
-  std::shared_ptr<model::RankTrace const> rank;
   std::vector<DeviceWork> work;  ///< by device
   Analysis results;              ///< the numbers of this process alone
 };
 
 /// Fails where the whole trace has other devices than the skeleton: its file changed between the
 /// two readings.
-base::Expected<ObservedProcess> observe_process(ProcessInput const& input,
+base::Expected<ObservedProcess> observe_process(ProcessInput input,
                                                 AnalyzeOptions const& options);
 
 /// Appends the host's steps, ranges and threads, and the negotiations of collectives that it

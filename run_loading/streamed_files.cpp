@@ -116,6 +116,7 @@ StreamedFiles::StreamedFiles(Sources sources, StreamedOptions options)
 Expected<model::Trace> StreamedFiles::copy(size_t source, file::Selection const& selection) const {
   if (options_.progress && options_.progress->given_up) return base::fail("given up");
   auto trace = sources_->ranks[source].source.copy(selection);
+  sources_->ranks[source].source.release_pages();
   if (options_.progress) ++options_.progress->processes_read;
   return trace;
 }
@@ -123,6 +124,7 @@ Expected<model::Trace> StreamedFiles::copy(size_t source, file::Selection const&
 Expected<model::Trace> StreamedFiles::read_skeleton(size_t source) const {
   import::TraceSource const& of = sources_->ranks[source].source;
   auto few = options_.is_all_analyzed ? rows_of_skeleton(of) : std::nullopt;
+  of.release_pages();
   if (few && options_.progress) ++options_.progress->processes_read;
   auto trace = few ? Expected<model::Trace>(std::move(*few))
                    : copy(source, selection_of(of, kSkeletonTables));

@@ -170,6 +170,7 @@ void TraceFile::State::add_missing_tracks() {
 }
 
 uint64_t TraceFile::size_bytes() const { return state_->bytes.size(); }
+void TraceFile::release_pages() const { state_->mapped.release_pages(); }
 model::TraceInfo const& TraceFile::info() const { return state_->description.info; }
 std::span<model::Device const> TraceFile::devices() const { return state_->description.devices; }
 std::span<model::Track const> TraceFile::tracks() const { return state_->tracks; }

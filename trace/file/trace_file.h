@@ -64,6 +64,8 @@ class TraceFile {
   ~TraceFile();
 
   [[nodiscard]] uint64_t size_bytes() const;
+  /// Lets the system take the memory of what was read (base::MappedFile::release_pages()).
+  void release_pages() const;
   [[nodiscard]] model::TraceInfo const& info() const;
   [[nodiscard]] std::span<model::Device const> devices() const;
   [[nodiscard]] std::span<model::Track const> tracks() const;

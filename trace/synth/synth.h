@@ -18,7 +18,7 @@
 namespace stepscope::synth {
 
 /// All their files are open at once.
-inline constexpr int32_t kMaxRanks = 512;
+inline constexpr int32_t kMaxRanks = 4096;
 /// What a reader can hold of one process (rows have 32-bit numbers), with room for the last step.
 inline constexpr uint64_t kMaxEventsPerRank = 4'000'000'000;
 

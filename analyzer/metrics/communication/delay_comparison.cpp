@@ -1,17 +1,17 @@
-// WaitAttribution::add_device(): what a device did before each of its collectives, compared with
-// what the other participants did.
-#include "analyzer/metrics/communication/wait_attribution.h"
+// compare_delays(): what a device did before each of its collectives, as its part of the comparison
+// with what the other participants did.
+#include "analyzer/metrics/communication/device_delays.h"
 
 #include <algorithm>
 #include <limits>
+#include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "analyzer/metrics/communication/activity_index.h"
 
 namespace stepscope::analyzer {
 namespace {
-
-using ActivityTimes = WaitAttribution::ActivityTimes;
 
 /// The host op is looked for in so many gaps before a collective: bounds the cost of damaged
 /// traces.
@@ -76,21 +76,24 @@ int64_t begin_of_step(DeviceSets const& sets, std::vector<StepStats> const& step
   return sets.busy.empty() ? instant : std::min(instant, sets.busy.front().begin);
 }
 
-}  // namespace
-
 /// Compares what a device did before its collectives with what others did.
-class WaitAttribution::Comparison {
+class DelayComparison {
  public:
-  Comparison(WaitAttribution& all, Member const& member, DeviceSets const& sets,
-             std::vector<IdleGap> const& gaps, std::vector<StepStats> const& steps,
-             model::Trace const& trace)
-      : all_(all), member_(member), sets_(sets), gaps_(gaps), steps_(steps), trace_(trace) {}
+  DelayComparison(CollectivesOfDevice const& collectives, DeviceSets const& sets,
+                  std::vector<IdleGap> const& gaps, std::vector<StepStats> const& steps,
+                  model::Trace const& trace, DeviceDelays& delays)
+      : of_(collectives.of),
+        sets_(sets),
+        gaps_(gaps),
+        steps_(steps),
+        trace_(trace),
+        delays_(delays) {}
 
   void run() {
     find_done();
-    for (uint32_t place = 0; place < member_.of.size(); ++place)
-      if (Delay& delay = all_.delays_[member_.of[place].collective]; delay.wait_ns > 0)
-        compare(place, delay);
+    delays_.differences.resize(of_.size());
+    for (uint32_t place = 0; place < of_.size(); ++place)
+      if (of_[place].all_wait_ns > 0) compare(place);
   }
 
  private:
@@ -105,41 +108,40 @@ class WaitAttribution::Comparison {
     bool operator<(Question const& other) const { return instant < other.instant; }
   };
 
-  /// Adds what the device did before the collective to the differences of the delay: the late one's
-  /// with weight 1, each waiter's with minus its share of the wait.
-  void compare(uint32_t place, Delay& delay) {
-    Participation const at = member_.of[place];
-    auto const& own = all_.participant(at);
+  /// What the device did before the collective: the late one's with weight 1, each waiter's with
+  /// minus its share of the wait.
+  void compare(uint32_t place) {
+    CollectivesOfDevice::One const& own = of_[place];
+    DeviceDelays::Difference& difference = delays_.differences[place];
     ActivityTimes const& done = done_[place].until_begin;
     double weight = 1;
-    if (at.participant != delay.late) {
-      weight = -static_cast<double>(own.wait_ns) / static_cast<double>(delay.wait_ns);
-      delay.waiters_known += static_cast<float>(-weight);
+    if (!own.is_late) {
+      weight = -static_cast<double>(own.wait_ns) / static_cast<double>(own.all_wait_ns);
+      difference.waiters_known = static_cast<float>(-weight);
     }
 
     int64_t const step = done_[place].step;
-    add(delay.more_of_step, weight, done, done_[place].until_step);
+    difference.more_of_step = weighted(weight, done, done_[place].until_step);
     int64_t end = step;
-    if (delay.previous != kNone) {
-      uint32_t const previous = all_.place_[delay.previous];
-      end = all_.participant(member_.of[previous]).when.end;
-      if (end < own.when.begin) add(delay.more, weight, done, done_[previous].until_end);
+    if (own.previous != CollectivesOfDevice::kNone) {
+      end = of_[own.previous].when.end;
+      if (end < own.when.begin)
+        difference.more = weighted(weight, done, done_[own.previous].until_end);
     }
-    if (at.participant == delay.late) describe(delay, {step, own.when.begin}, end);
+    if (own.is_late) describe(place, {step, own.when.begin}, end);
   }
 
   /// Fills done_ in one walk through what the device did.
   void find_done() {
-    done_.resize(member_.of.size());
+    done_.resize(of_.size());
     std::vector<Question> steps, begins, ends;
     for (uint32_t place = 0; place < done_.size(); ++place) {
-      Interval const when = all_.participant(member_.of[place]).when;
+      Interval const when = of_[place].when;
       Done& done = done_[place];
       done.step = begin_of_step(sets_, steps_, when.begin);
       steps.push_back({done.step, &done.until_step});
       begins.push_back({when.begin, &done.until_begin});
       ends.push_back({when.end, &done.until_end});
-      all_.place_[member_.of[place].collective] = place;
     }
     // Collectives come by begin, and so do the begins of their steps.
     if (!std::is_sorted(ends.begin(), ends.end())) std::sort(ends.begin(), ends.end());
@@ -158,24 +160,27 @@ class WaitAttribution::Comparison {
     }
   }
 
-  static void add(std::array<float, kActivityTimes>& to, double weight, ActivityTimes const& done,
-                  ActivityTimes const& before) {
+  static std::array<float, kActivityTimes> weighted(double weight, ActivityTimes const& done,
+                                                    ActivityTimes const& before) {
+    std::array<float, kActivityTimes> result{};
     for (size_t k = 0; k < kActivityTimes; ++k)
-      to[k] += static_cast<float>(weight * static_cast<double>(done[k] - before[k]));
+      result[k] = static_cast<float>(weight * static_cast<double>(done[k] - before[k]));
+    return result;
   }
 
-  /// Fills what only the late one's trace tells. `when`: from the begin of its step to the
-  /// collective; `end` of the collective before.
-  void describe(Delay& delay, Interval when, int64_t end) {
-    delay.is_late_known = true;
+  /// What only the late one's trace tells. `when`: from the begin of its step to the collective;
+  /// `end` of the collective before.
+  void describe(uint32_t place, Interval when, int64_t end) {
+    DeviceDelays::Late& late = delays_.late.emplace_back();
+    late.place = place;
     auto const compute = std::partition_point(sets_.compute.begin(), sets_.compute.end(),
                                               [&](Interval const& i) { return i.end <= end; });
-    delay.is_level =
-        delay.previous != kNone && (compute == sets_.compute.end() || compute->begin >= end);
-    delay.is_first_step = steps_.empty() || when.begin <= steps_.front().window.begin;
-    if (delay.is_level) when.begin = std::min(end, when.end);
-    delay.since = when.begin;
-    name_host(delay, when);
+    late.is_level = of_[place].previous != CollectivesOfDevice::kNone &&
+                    (compute == sets_.compute.end() || compute->begin >= end);
+    late.is_first_step = steps_.empty() || when.begin <= steps_.front().window.begin;
+    if (late.is_level) when.begin = std::min(end, when.end);
+    late.since = when.begin;
+    name_host(late, when);
   }
 
   /// Time of each host op in the gaps from an instant on: grows as gaps are added.
@@ -195,15 +200,15 @@ class WaitAttribution::Comparison {
   };
 
   /// Finds the op in which the host was longest while the device was idle, by cause.
-  void name_host(Delay& delay, Interval when) {
+  void name_host(DeviceDelays::Late& late, Interval when) {
     // Collectives of one step ask from the same instant on: each gap is added once.
-    HostTimes& host = delay.is_level ? since_collective_ : since_step_;
-    if (delay.is_level || host.since != when.begin) {
+    HostTimes& host = late.is_level ? since_collective_ : since_step_;
+    if (late.is_level || host.since != when.begin) {
       auto first = std::partition_point(gaps_.begin(), gaps_.end(),
                                         [&](IdleGap const& g) { return g.when.end <= when.begin; });
       auto const last = std::partition_point(
           first, gaps_.end(), [&](IdleGap const& g) { return g.when.begin < when.end; });
-      if (delay.is_level) first = last - std::min<ptrdiff_t>(last - first, kMostGaps);
+      if (late.is_level) first = last - std::min<ptrdiff_t>(last - first, kMostGaps);
       host.begin(first, when.begin);
     }
 
@@ -218,36 +223,34 @@ class WaitAttribution::Comparison {
     }
 
     for (size_t cause = 0; cause < kIdleCauseCount; ++cause)
-      if (host.most[cause] > 0) delay.host[cause] = name(host.longest[cause]);
+      if (host.most[cause] > 0) late.host[cause] = name(host.longest[cause]);
   }
 
   uint32_t name(uint32_t string) {
-    auto const [known, is_new] = known_.try_emplace(string, 0U);
-    if (!is_new) return known->second;
-    std::string text(trace_.text(model::StringId{string}));
-    auto const [id, is_new_name] =
-        all_.name_ids_.try_emplace(text, static_cast<uint32_t>(all_.names_.size()));
-    if (is_new_name) all_.names_.push_back(std::move(text));
-    return known->second = id->second;
+    auto const [known, is_new] =
+        known_.try_emplace(string, static_cast<uint32_t>(delays_.names.size()));
+    if (is_new) delays_.names.emplace_back(trace_.text(model::StringId{string}));
+    return known->second;
   }
 
-  WaitAttribution& all_;
-  Member const& member_;
+  std::vector<CollectivesOfDevice::One> const& of_;
   DeviceSets const& sets_;
   std::vector<IdleGap> const& gaps_;
   std::vector<StepStats> const& steps_;
   model::Trace const& trace_;
-  std::vector<Done> done_;  ///< beside member_.of
+  DeviceDelays& delays_;
+  std::vector<Done> done_;  ///< beside of_
   HostTimes since_step_ = {gaps_.end(), std::numeric_limits<int64_t>::min()},
             since_collective_ = since_step_;
-  std::unordered_map<uint32_t, uint32_t> known_;  ///< string of the trace → place in names_
+  std::unordered_map<uint32_t, uint32_t> known_;  ///< string of the trace → place in the names
 };
 
-void WaitAttribution::add_device(DeviceRef ref, DeviceSets const& sets,
-                                 std::vector<IdleGap> const& gaps,
-                                 std::vector<StepStats> const& steps, model::Trace const& trace) {
-  if (Member const* const member = find_member(ref))
-    Comparison(*this, *member, sets, gaps, steps, trace).run();
+}  // namespace
+
+void compare_delays(CollectivesOfDevice const& collectives, DeviceSets const& sets,
+                    std::vector<IdleGap> const& gaps, std::vector<StepStats> const& steps,
+                    model::Trace const& trace, DeviceDelays& delays) {
+  DelayComparison(collectives, sets, gaps, steps, trace, delays).run();
 }
 
 }  // namespace stepscope::analyzer

@@ -1,5 +1,5 @@
-// WaitAttribution::split_exposed_wait(): the exposed communication that late peers cause.
-#include "analyzer/metrics/communication/wait_attribution.h"
+// split_exposed_wait(): the exposed communication that late peers cause.
+#include "analyzer/metrics/communication/device_delays.h"
 
 #include <algorithm>
 #include <iterator>
@@ -54,7 +54,7 @@ class LateTime {
  public:
   explicit LateTime(std::vector<ReadyCollective> const& ready) : ready_(ready) {}
 
-  int64_t of(CollectiveStats::Participant const& own) {
+  int64_t of(CollectivesOfDevice::One const& own) {
     Stream& stream = streams_[own.track.value];
     int64_t inherited = 0;
     // A collective that begins later than this after the one before was delayed by something else.
@@ -71,7 +71,7 @@ class LateTime {
   };
 
   /// When the collective was ready; its begin where nothing earlier is known.
-  [[nodiscard]] int64_t ready_at(CollectiveStats::Participant const& own) const {
+  [[nodiscard]] int64_t ready_at(CollectivesOfDevice::One const& own) const {
     auto const at = std::lower_bound(ready_.begin(), ready_.end(),
                                      ReadyCollective{own.when.begin, own.track.value, INT64_MIN});
     bool const is_known =
@@ -85,23 +85,23 @@ class LateTime {
 
 }  // namespace
 
-model::IntervalSet WaitAttribution::split_exposed_wait(
-    DeviceRef ref, model::IntervalSet const& exposed_comm,
-    std::vector<ReadyCollective> const& ready) const {
-  Member const* const member = find_member(ref);
-  if (member == nullptr) return {};
+model::IntervalSet split_exposed_wait(CollectivesOfDevice const& collectives,
+                                      model::IntervalSet const& exposed_comm,
+                                      std::vector<ReadyCollective> const& ready,
+                                      std::vector<DeviceDelays::Exposed>& exposed) {
+  exposed.clear();
+  if (collectives.of.empty()) return {};
 
   CoveredTime exposed_time(exposed_comm);
   LateTime late_time(ready);
   std::vector<Interval> late;
-  for (Participation const at : member->of) {
-    auto& own = participant(at);
+  for (CollectivesOfDevice::One const& own : collectives.of) {
     int64_t const until_end = exposed_time.until(own.when.end),
-                  exposed = until_end - exposed_time.until(own.when.begin);
-    own.exposed_late_ns = std::min(own.wait_ns, exposed);
-    own.exposed_transfer_ns = exposed - own.exposed_late_ns;
+                  in_all = until_end - exposed_time.until(own.when.begin);
+    int64_t const by_waiting = std::min(own.wait_ns, in_all);
+    exposed.push_back({by_waiting, in_all - by_waiting});
 
-    int64_t const lost = std::min(late_time.of(own), exposed);
+    int64_t const lost = std::min(late_time.of(own), in_all);
     if (lost > 0) late.push_back({exposed_time.instant_after(until_end - lost), own.when.end});
   }
   return model::intersect(model::unite(std::move(late)), exposed_comm);

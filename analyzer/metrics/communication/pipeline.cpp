@@ -280,11 +280,19 @@ void PipelineFinder::find_waits() {
   }
 }
 
-void PipelineFinder::add_device(DeviceRef ref, DeviceSets const& sets,
-                                std::vector<IdleGap> const& gaps, model::Trace const& trace) {
+std::optional<std::vector<Interval>> PipelineFinder::waits_of(DeviceRef ref) const {
+  Member const* const found = find_member(ref);
+  return found == nullptr ? std::nullopt : std::optional(found->waits);
+}
+
+void PipelineFinder::add_device(DeviceRef ref, model::IntervalSet bubble) {
   Member const* const found = find_member(ref);
   if (found == nullptr) return;
+  members_[static_cast<size_t>(found - members_.data())].bubble = std::move(bubble);
+}
 
+model::IntervalSet find_bubble(std::vector<Interval> waits, DeviceSets const& sets,
+                               std::vector<IdleGap> const& gaps, model::Trace const& trace) {
   std::vector<Interval> idle;
   for (IdleGap const& gap : gaps) {
     bool const awaits_event = gap.cause == IdleCause::kDependency && gap.next_op_row.valid();
@@ -293,10 +301,8 @@ void PipelineFinder::add_device(DeviceRef ref, DeviceSets const& sets,
       idle.push_back(gap.when);
   }
 
-  Member& member = members_[static_cast<size_t>(found - members_.data())];
-  member.bubble =
-      model::unite(model::intersect(model::unite(std::move(member.waits)), sets.exposed_comm),
-                   model::unite(std::move(idle)));
+  return model::unite(model::intersect(model::unite(std::move(waits)), sets.exposed_comm),
+                      model::unite(std::move(idle)));
 }
 
 std::optional<PipelineFinder::Crossing> PipelineFinder::cross(MeasuredTime const& first,

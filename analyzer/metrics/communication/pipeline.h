@@ -21,9 +21,11 @@ class PipelineFinder {
   /// `collectives`: of all ranks; must outlive this.
   explicit PipelineFinder(std::vector<CollectiveStats> const& collectives);
 
-  /// Adds when a device waits for other stages. `gaps`: by time, disjoint; `trace`: of its process.
-  void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
-                  model::Trace const& trace);
+  /// When a device waits in collectives with another one of its chain; none where it is in no
+  /// chain.
+  [[nodiscard]] std::optional<std::vector<Interval>> waits_of(DeviceRef ref) const;
+  /// `bubble`: find_bubble() of the device's waits.
+  void add_device(DeviceRef ref, model::IntervalSet bubble);
 
   /// The pipelines whose stages were all added and have measured steps (`measured`: by ref). Sorted
   /// by first stage.
@@ -63,6 +65,11 @@ class PipelineFinder {
   std::vector<std::vector<DeviceRef>> chains_;
   std::vector<Member> members_;  ///< by ref
 };
+
+/// When a device waits for other stages. `waits`: PipelineFinder::waits_of(); `gaps`: by time,
+/// disjoint; `trace`: of its process.
+model::IntervalSet find_bubble(std::vector<Interval> waits, DeviceSets const& sets,
+                               std::vector<IdleGap> const& gaps, model::Trace const& trace);
 
 /// Share of a step in which a stage of p equal ones waits, with m micro-batches and instant
 /// messages: (p − 1) / (m + p − 1).

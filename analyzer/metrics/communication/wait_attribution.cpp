@@ -76,7 +76,7 @@ CollectiveStats::Participant const* participant_of(CollectiveStats const& collec
 }  // namespace
 
 WaitAttribution::WaitAttribution(std::vector<CollectiveStats>& collectives)
-    : collectives_(collectives), delays_(collectives.size()), place_(collectives.size()) {
+    : collectives_(collectives), delays_(collectives.size()) {
   for (size_t c = 0; c < collectives.size(); ++c) {
     auto const& participants = collectives[c].participants;
     if (participants.size() < 2) continue;
@@ -150,6 +150,73 @@ void WaitAttribution::find_previous() {
       break;
     }
   }
+}
+
+CollectivesOfDevice WaitAttribution::collectives_of(DeviceRef ref) const {
+  CollectivesOfDevice result;
+  Member const* const member = find_member(ref);
+  if (member == nullptr) return result;
+
+  std::vector<std::pair<uint32_t, uint32_t>> places;  // collective, place
+  for (uint32_t place = 0; place < member->of.size(); ++place)
+    places.emplace_back(member->of[place].collective, place);
+  std::sort(places.begin(), places.end());
+  auto const last_place_of = [&](uint32_t collective) {
+    auto const after =
+        std::upper_bound(places.begin(), places.end(), std::pair(collective, UINT32_MAX));
+    bool const is_there = after != places.begin() && std::prev(after)->first == collective;
+    return is_there ? std::prev(after)->second : CollectivesOfDevice::kNone;
+  };
+
+  result.of.reserve(member->of.size());
+  for (Participation const at : member->of) {
+    auto const& own = participant(at);
+    Delay const& delay = delays_[at.collective];
+    uint32_t const previous =
+        delay.previous == kNone ? CollectivesOfDevice::kNone : last_place_of(delay.previous);
+    result.of.push_back({own.when, own.wait_ns, delay.wait_ns, previous, own.track,
+                         at.participant == delay.late});
+  }
+  return result;
+}
+
+void WaitAttribution::add_device(DeviceRef ref, DeviceDelays const& delays) {
+  Member const* const member = find_member(ref);
+  if (member == nullptr) return;
+
+  for (size_t place = 0; place < delays.exposed.size(); ++place) {
+    CollectiveStats::Participant& own = participant(member->of[place]);
+    own.exposed_late_ns = delays.exposed[place].late_ns;
+    own.exposed_transfer_ns = delays.exposed[place].transfer_ns;
+  }
+
+  auto const add = [](std::array<float, kActivityTimes> const& from,
+                      std::array<float, kActivityTimes>& to) {
+    for (size_t k = 0; k < kActivityTimes; ++k) to[k] += from[k];
+  };
+  for (size_t place = 0; place < delays.differences.size(); ++place) {
+    DeviceDelays::Difference const& difference = delays.differences[place];
+    Delay& delay = delays_[member->of[place].collective];
+    add(difference.more, delay.more);
+    add(difference.more_of_step, delay.more_of_step);
+    delay.waiters_known += difference.waiters_known;
+  }
+
+  for (DeviceDelays::Late const& late : delays.late) {
+    Delay& delay = delays_[member->of[late.place].collective];
+    delay.is_late_known = true;
+    delay.is_level = late.is_level;
+    delay.is_first_step = late.is_first_step;
+    delay.since = late.since;
+    for (size_t cause = 0; cause < kIdleCauseCount; ++cause)
+      if (late.host[cause] > 0) delay.host[cause] = number_of_name(delays.names[late.host[cause]]);
+  }
+}
+
+uint32_t WaitAttribution::number_of_name(std::string const& name) {
+  auto const [number, is_new] = name_ids_.try_emplace(name, static_cast<uint32_t>(names_.size()));
+  if (is_new) names_.push_back(name);
+  return number->second;
 }
 
 }  // namespace stepscope::analyzer

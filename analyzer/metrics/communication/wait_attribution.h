@@ -14,10 +14,9 @@
 // with each device's step.
 //
 // Only durations are compared, each on one device's own clock. Devices are added one after the
-// other; each leaves a few numbers a collective. O(n log n).
+// other, in their order: sums are the same whoever observed them. O(n log n).
 //
-// delay_comparison.cpp compares a device with the others, wait_charges.cpp charges the waits,
-// exposed_wait.cpp finds the exposed communication that late peers cause.
+// device_delays.h has what a device tells for the comparison, wait_charges.cpp charges the waits.
 #pragma once
 
 #include <array>
@@ -26,8 +25,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyzer/metrics/communication/device_delays.h"
 #include "analyzer/metrics/time/device_time.h"
-#include "analyzer/metrics/time/readiness.h"
 
 namespace stepscope::analyzer {
 
@@ -41,34 +40,20 @@ struct MeasuredTime {
 
 class WaitAttribution {
  public:
-  /// `collectives`: of all ranks. They must outlive this, and only split_exposed_wait() may change
-  /// them.
+  /// `collectives`: of all ranks. They must outlive this, and only add_device() may change them.
   explicit WaitAttribution(std::vector<CollectiveStats>& collectives);
 
-  /// Fills exposed_late_ns and exposed_transfer_ns where the device takes part, from its
-  /// sets.exposed_comm. Returns the part of exposed_comm that late peers cause: the end of each
-  /// collective, as long as it would have ended earlier without late peers. The length is its wait.
-  /// A collective that began when the one before it on its stream was over inherits how much
-  /// earlier that one would have ended, as far as it was `ready` itself. Several threads may call
-  /// it for different devices.
-  [[nodiscard]] model::IntervalSet split_exposed_wait(
-      DeviceRef ref, model::IntervalSet const& exposed_comm,
-      std::vector<ReadyCollective> const& ready) const;
+  /// What the collectives say about a device, for its part of the comparison. Several threads may
+  /// call it.
+  [[nodiscard]] CollectivesOfDevice collectives_of(DeviceRef ref) const;
 
-  /// Adds what a device did, after split_exposed_wait(). `gaps`: by time, disjoint; `steps`: by
-  /// time; `trace`: of its process, for names.
-  void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
-                  std::vector<StepStats> const& steps, model::Trace const& trace);
+  /// Adds what a device did. `delays`: from collectives_of(ref), or empty.
+  void add_device(DeviceRef ref, DeviceDelays const& delays);
 
   /// Charges the waits of the participants that begin in measured time. Causes of devices that were
   /// not added are kUnknown, and so are comparisons with them.
   [[nodiscard]] std::vector<WaitStats> attribute_waits(
       std::vector<MeasuredTime> const& measured) const;
-
-  /// Time of a device by activity: compute, exposed transfer, exposed copy, then idle by cause
-  /// (activity_index.h). Exposed waiting counts as idle time of cause kPeer.
-  static constexpr size_t kActivityTimes = 3 + kIdleCauseCount;
-  using ActivityTimes = std::array<int64_t, kActivityTimes>;
 
  private:
   static constexpr uint32_t kNone = 0xFFFFFFFF;
@@ -99,7 +84,6 @@ class WaitAttribution {
     DeviceRef ref;
     std::vector<Participation> of;  ///< by begin on this device
   };
-  class Comparison;
   class Charges;
 
   [[nodiscard]] CollectiveStats::Participant& participant(Participation at) const {
@@ -108,12 +92,11 @@ class WaitAttribution {
   [[nodiscard]] Member const* find_member(DeviceRef ref) const;
   void find_members();
   void find_previous();
+  uint32_t number_of_name(std::string const& name);
 
   std::vector<CollectiveStats>& collectives_;
   std::vector<Delay> delays_;    ///< beside collectives_
   std::vector<Member> members_;  ///< by ref
-  std::vector<uint32_t>
-      place_;  ///< beside collectives_: among the participations of the device that is being added
   std::vector<std::string> names_ = {""};
   std::unordered_map<std::string, uint32_t> name_ids_;
 };

@@ -26,8 +26,8 @@ void add_measured_steps(RuleInput const& input, std::vector<bool> const& has_rol
   MeasuredDevice const& device = *share.device;
   std::vector<StepTime> steps;
   int64_t total = 0, count = 0;
-  for (StepStats const& step : input.facts.steps) {
-    if (step.ref != device.ref || !device.is_measured(step.window.begin)) continue;
+  for (StepStats const& step : rows_of_device(input.facts.steps, device.ref)) {
+    if (!device.is_measured(step.window.begin)) continue;
     StepTime time{0, step.window};
     for (StepKernel const& kernel : step.kernels) {
       if (kernel.kernel >= has_role.size() || !has_role[kernel.kernel]) continue;

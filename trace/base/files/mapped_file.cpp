@@ -79,6 +79,10 @@ bool MappedFile::is_cut() const {
   return static_cast<size_t>(info.st_size) < size_;
 }
 
+void MappedFile::release_pages() const {
+  if (data_ != nullptr) ::madvise(data_, size_, MADV_DONTNEED);
+}
+
 tl::unexpected<Error> became_shorter(std::string const& path) {
   return fail("{}: became shorter while it was read, open it again once no program writes it",
               path);

@@ -30,6 +30,9 @@ class MappedFile {
   /// Whether the file has become shorter since it was opened: bytes may be zeros that were not.
   /// From any thread.
   [[nodiscard]] bool is_cut() const;
+  /// Lets the system take the memory of what was read: who reads it again finds the same bytes,
+  /// later.
+  void release_pages() const;
 
  private:
   void* data_ = nullptr;

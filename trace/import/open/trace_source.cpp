@@ -175,6 +175,10 @@ std::optional<model::Trace> TraceSource::read_kinds(uint64_t kinds) const {
   return trace ? std::optional(as_assumed(std::move(*trace))) : std::nullopt;
 }
 
+void TraceSource::release_pages() const {
+  if (auto const* const opened = file()) opened->release_pages();
+}
+
 Expected<model::Trace> TraceSource::load() && {
   if (auto* const file = std::get_if<TraceFile>(&of_)) {
     auto trace = TraceFile(std::move(*file)).read();  // closes the file at the end of the statement

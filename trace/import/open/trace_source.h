@@ -61,6 +61,8 @@ class TraceSource {
   [[nodiscard]] bool is_in_memory() const {
     return std::holds_alternative<std::shared_ptr<model::Trace>>(of_);
   }
+  /// Lets the system take the memory of what was read of a file.
+  void release_pages() const;
   /// All events. The caller must have released the results of read(). Errors: as above.
   [[nodiscard]] base::Expected<model::Trace> load() &&;
   /// For a trace that does not state its rank.
