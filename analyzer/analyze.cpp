@@ -89,6 +89,7 @@ struct Processes {
   using Whole = base::Expected<std::shared_ptr<model::RankTrace const>>;
   model::Run const& skeleton;
   std::function<Whole(size_t process)> read;
+  ProcessObservers observers;  ///< may be empty
 };
 
 class RunAnalyzer {
@@ -102,8 +103,10 @@ class RunAnalyzer {
   /// and collectives. Errors: those of reading.
   std::optional<base::Error> observe() {
     observe_skeletons();
-    if (auto error = observe_devices()) return error;
-    return observe_hosts();
+    auto error = processes_.observers ? observe_elsewhere() : observe_here();
+    peers_ = {};
+    waits_ = {};
+    return error;
   }
 
   /// Phases 2 to 4, once, after observe(). `find_path` gets the critical path from results().
@@ -153,6 +156,11 @@ class RunAnalyzer {
                          [&] { pipelines_.emplace(results_.collectives); });
   }
 
+  std::optional<base::Error> observe_here() {
+    if (auto error = observe_devices()) return error;
+    return observe_hosts();
+  }
+
   /// The processes with devices, several at once. Each leaves memory as soon as its numbers are
   /// taken.
   std::optional<base::Error> observe_devices() {
@@ -198,18 +206,51 @@ class RunAnalyzer {
     return groups;
   }
 
+  /// What the skeletons tell about the devices of a process.
+  std::vector<KnownOfDevice> known_of(std::span<DeviceOps const> skeleton) const {
+    std::vector<KnownOfDevice> known;
+    auto const first = static_cast<size_t>(skeleton.data() - devices_.data());
+    for (size_t device = first; device < first + skeleton.size(); ++device)
+      known.push_back({peers_[device], waits_[device],
+                       attribution_->collectives_of(devices_[device].ref),
+                       pipelines_->waits_of(devices_[device].ref)});
+    return known;
+  }
+
+  /// The same as observe_devices() and observe_hosts(), by whom the run's reader has for it.
+  std::optional<base::Error> observe_elsewhere() {
+    std::vector<std::span<DeviceOps const>> devices(processes_.skeleton.ranks.size());
+    std::vector<size_t> processes;
+    for (std::span<DeviceOps const> const group : chosen_groups()) {
+      auto const process = static_cast<size_t>(group.front().ref.rank_index);
+      devices[process] = group;
+      processes.push_back(process);
+    }
+    for (size_t const process : chosen_hosts()) processes.push_back(process);
+
+    auto const ask = [&](size_t process) {
+      ProcessQuestion question;
+      question.rank_index = static_cast<int32_t>(process);
+      question.has_devices = !devices[process].empty();
+      if (question.has_devices) question.known = known_of(devices[process]);
+      question.step_source = host_steps_.source;
+      question.has_layers = host_steps_.layers.has_value();
+      question.threads = host_steps_.threads[process];
+      question.options = options_;
+      return question;
+    };
+    auto error = processes_.observers(
+        processes, ask, [&](ObservedProcess observed) { keep_observed(std::move(observed)); });
+    sort_hosts();
+    return error;
+  }
+
   /// `skeleton`: the devices of a process. From several threads at once.
   base::Expected<ObservedProcess> observe_group(std::span<DeviceOps const> skeleton) const {
     auto rank = processes_.read(static_cast<size_t>(skeleton.front().ref.rank_index));
     if (!rank) return base::fail_with(rank);
 
-    auto const first = static_cast<size_t>(skeleton.data() - devices_.data());
-    std::vector<KnownOfDevice> known;
-    for (size_t device = first; device < first + skeleton.size(); ++device)
-      known.push_back({peers_[device], waits_[device],
-                       attribution_->collectives_of(devices_[device].ref),
-                       pipelines_->waits_of(devices_[device].ref)});
-    return observe_process({**rank, skeleton, std::move(known), host_steps_}, options_);
+    return observe_process({**rank, skeleton, known_of(skeleton), host_steps_}, options_);
   }
 
   void keep_observed(ObservedProcess process) {
@@ -221,25 +262,35 @@ class RunAnalyzer {
     append_results(std::move(process.results), results_);
   }
 
-  /// The processes without any device.
-  std::optional<base::Error> observe_hosts() {
+  /// The processes without any device that the options choose.
+  std::vector<size_t> chosen_hosts() const {
     std::vector<bool> has_device(processes_.skeleton.ranks.size());
     for (DeviceOps const& device : devices_)
       has_device[static_cast<size_t>(device.ref.rank_index)] = true;
 
+    std::vector<size_t> hosts;
     for (size_t process = 0; process < has_device.size(); ++process) {
       bool const is_chosen =
           !options_.rank || processes_.skeleton.ranks[process].trace.info().rank == *options_.rank;
-      if (has_device[process] || !is_chosen) continue;
+      if (!has_device[process] && is_chosen) hosts.push_back(process);
+    }
+    return hosts;
+  }
+
+  std::optional<base::Error> observe_hosts() {
+    for (size_t const process : chosen_hosts()) {
       auto const rank = processes_.read(process);
       if (!rank) return rank.error();
       observe_host(**rank, static_cast<int32_t>(process), host_steps_, options_, results_);
     }
+    sort_hosts();
+    return std::nullopt;
+  }
 
+  void sort_hosts() {
     std::stable_sort(
         results_.hosts.begin(), results_.hosts.end(),
         [](HostStats const& a, HostStats const& b) { return a.rank_index < b.rank_index; });
-    return std::nullopt;
   }
 
   /// Phase 2. What devices cost each other: waiting in collectives, bubbles of pipelines.
@@ -319,7 +370,9 @@ bool has_marked_steps(model::Run const& skeleton) {
 Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
   using Whole = std::shared_ptr<model::RankTrace const>;
   Processes const processes{
-      run, [&](size_t process) { return Processes::Whole(Whole(Whole(), &run.ranks[process])); }};
+      run,
+      [&](size_t process) { return Processes::Whole(Whole(Whole(), &run.ranks[process])); },
+      {}};
   RunAnalyzer analyzer(processes, options);
   static_cast<void>(analyzer.observe());  // reading memory never fails
 
@@ -336,14 +389,15 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
   return analysis;
 }
 
-base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options) {
+base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options,
+                                 ProcessObservers const& observers) {
   using Whole = std::shared_ptr<model::RankTrace const>;
   auto const read = [&](size_t process) -> Processes::Whole {
     auto rank = run.read(process);
     if (!rank) return base::fail_with(rank);
     return Whole(std::make_shared<model::RankTrace const>(std::move(*rank)));
   };
-  Processes const processes{run.skeleton, read};
+  Processes const processes{run.skeleton, read, observers};
   RunAnalyzer analyzer(processes, options);
   if (auto error = analyzer.observe()) return base::fail("{}", error->message);
 

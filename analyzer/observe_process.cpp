@@ -153,9 +153,8 @@ class ProcessObserver {
     Selection selection = select(device, window, assigned, options_);
     std::vector<PeerLaunch> const peers =
         in_whole(std::move(known.peers), input_.skeleton[place], device);
-    std::vector<IdleGap> gaps =
-        explain_gaps(device, sets.busy, explained_range(window, assigned.steps), host_, peers,
-                     latency_limit);
+    std::vector<IdleGap> gaps = explain_gaps(
+        device, sets.busy, explained_range(window, assigned.steps), host_, peers, latency_limit);
     compare_delays(known.collectives, sets, gaps, assigned.steps, input_.rank.trace, work.delays);
     if (known.pipeline_waits)
       work.bubble = find_bubble(std::move(*known.pipeline_waits), sets, gaps, input_.rank.trace);
@@ -253,12 +252,10 @@ class ProcessObserver {
 
 }  // namespace
 
-base::Expected<ObservedProcess> observe_process(ProcessInput input,
-                                                AnalyzeOptions const& options) {
+base::Expected<ObservedProcess> observe_process(ProcessInput input, AnalyzeOptions const& options) {
   int32_t const rank_index = input.skeleton.front().ref.rank_index;
   std::vector<DeviceOps> whole;
-  if (&input.rank != input.skeleton.front().rank)
-    whole = index_devices(input.rank, rank_index);
+  if (&input.rank != input.skeleton.front().rank) whole = index_devices(input.rank, rank_index);
   std::span<DeviceOps const> const devices =
       whole.empty() ? input.skeleton : std::span<DeviceOps const>(whole);
   if (devices.size() != input.skeleton.size())

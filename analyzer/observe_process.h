@@ -49,8 +49,7 @@ struct ObservedProcess {
 
 /// Fails where the whole trace has other devices than the skeleton: its file changed between the
 /// two readings.
-base::Expected<ObservedProcess> observe_process(ProcessInput input,
-                                                AnalyzeOptions const& options);
+base::Expected<ObservedProcess> observe_process(ProcessInput input, AnalyzeOptions const& options);
 
 /// Appends the host's steps, ranges and threads, and the negotiations of collectives that it
 /// recorded. For a process without device ops.

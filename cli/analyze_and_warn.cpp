@@ -6,6 +6,7 @@
 
 #include "analyzer/analyze.h"
 #include "cli/command.h"
+#include "cli/team.h"
 #include "trace/base/format.h"
 #include "trace/base/malloc_tuning.h"
 
@@ -59,13 +60,13 @@ base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& pat
                                              analyzer::AnalyzeOptions const& options,
                                              Reading reading, bool is_one_run) {
   base::keep_freed_memory();
-  auto analyzed = run_loading::analyze_files(paths, options, reading, is_one_run);
+  auto analyzed = run_loading::analyze_files(paths, options, reading, is_one_run, team());
   if (!analyzed) return analyzed;
 
   if (auto const good = check_rank(analyzed->run, options.rank); !good)
     return base::fail_with(good);
   auto const read_again = [&](analyzer::AnalyzeOptions const& all) {
-    return run_loading::analyze_files(paths, all, reading, is_one_run);
+    return run_loading::analyze_files(paths, all, reading, is_one_run, team());
   };
   if (auto const good = check_steps(*analyzed, options, read_again); !good)
     return base::fail_with(good);

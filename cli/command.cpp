@@ -10,6 +10,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/team.h"
+#include "mpi/launch.h"
+#include "run_loading/analyzed_files.h"
 #include "trace/base/format.h"
 #include "trace/base/malloc_tuning.h"
 #include "trace/import/open/open_run.h"
@@ -63,12 +66,14 @@ bool use_color() {
 
   char const* const terminal = std::getenv("TERM");
   bool const is_dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
-  return ::isatty(STDOUT_FILENO) == 1 && !is_dumb;
+  return ::isatty(STDOUT_FILENO) == 1 && !is_dumb && !mpi::has_passed_on_output();
 }
 
 int terminal_width() {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (!mpi::has_passed_on_output() && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col > 0)
+    return size.ws_col;
   return 100;
 }
 
@@ -88,10 +93,22 @@ void print_notes_of_ranks(model::Run const& run, Warnings& warnings) {
   warnings.print_shared(processes, files);
 }
 
+namespace {
+
+/// Events of all processes, wherever their files are.
+base::Expected<model::Run> load_run(std::vector<std::string> const& paths, bool is_one_run) {
+  if (team() == nullptr) return import::open_run(paths, is_one_run);
+  auto sources = run_loading::open_with_team(paths, is_one_run, *team());
+  if (!sources) return base::fail_with(sources);
+  return import::load_run(std::move(*sources));
+}
+
+}  // namespace
+
 base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths,
                                              bool is_one_run) {
   base::keep_freed_memory();
-  auto run = import::open_run(paths, is_one_run);
+  auto run = load_run(paths, is_one_run);
   if (!run) return run;
 
   Warnings warnings;

@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/suggestions.h"
+#include "cli/team.h"
 #include "trace/base/files/truncated_mmap.h"
 #include "trace/base/files/unfinished.h"
 #include "trace/base/format.h"
@@ -62,6 +63,9 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
 
+  app.add_flag("--alone", stepscope::cli::is_alone(),
+               "under mpirun or srun: read the run with this process alone");
+
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
   app.footer(
@@ -96,7 +100,11 @@ int run(int argc, char** argv) {
                   (chosen.empty() ? "" : command.get_name() + " ") + "--help");
   }
 
-  return actions.at(app.get_subcommands().front())();
+  CLI::App const* const chosen = app.get_subcommands().front();
+  if (auto const code = join_team(chosen->get_name(), {argv + 1, argv + argc})) return *code;
+  int const code = actions.at(chosen)();
+  leave_team();
+  return code;
 }
 
 }  // namespace

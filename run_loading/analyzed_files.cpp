@@ -4,6 +4,7 @@
 
 #include "analyzer/analyze.h"
 #include "run_loading/streamed_files.h"
+#include "run_loading/team/team_files.h"
 #include "trace/import/open/open_run.h"
 
 namespace stepscope::run_loading {
@@ -46,19 +47,31 @@ analyzer::StreamedRun streamed_run_of(AnalyzedRun const& analyzed) {
           read_window};
 }
 
+Expected<RunSources> open_with_team(std::vector<std::string> const& paths, bool is_one_run,
+                                    Team& team) {
+  TeamFiles files(team);
+  return import::open_sources(
+      paths, {}, is_one_run,
+      {[&](std::string const& path) { return files.find(path); },
+       [&](std::vector<std::string> const& found) { return files.open(found); }});
+}
+
 Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
                                     analyzer::AnalyzeOptions const& options, Reading reading,
-                                    bool is_one_run) {
-  bool const by_size = reading == Reading::kBySize;
-  auto opened = import::open_sources(
-      paths,
-      {by_size ? analyzer::processes_at_once() : 0, by_size ? kMostEventsInMemory : uint64_t{0}},
-      is_one_run);
+                                    bool is_one_run, Team* team) {
+  bool const by_size = team == nullptr && reading == Reading::kBySize;
+  import::MemoryLimit const limit{by_size ? analyzer::processes_at_once() : 0,
+                                  by_size ? kMostEventsInMemory : uint64_t {
+                                    0
+                                  }};
+  auto opened = team != nullptr ? open_with_team(paths, is_one_run, *team)
+                                : import::open_sources(paths, limit, is_one_run);
   if (!opened) return base::fail_with(opened);
   auto const sources = std::make_shared<RunSources>(std::move(*opened));
-  if (!is_streamed(*sources, reading)) return analyze_in_memory(std::move(*sources), options);
+  if (!is_streamed(*sources, by_size ? Reading::kBySize : Reading::kByProcess))
+    return analyze_in_memory(std::move(*sources), options);
 
-  auto files = StreamedFiles::open(sources, {.is_all_analyzed = !options.rank});
+  auto files = StreamedFiles::open(sources, {.is_all_analyzed = !options.rank, .team = team});
   if (!files) return base::fail_with(files);
   if (!analyzer::has_marked_steps(files->skeleton()))
     return analyze_in_memory(std::move(*sources), options);

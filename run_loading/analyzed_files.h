@@ -11,7 +11,9 @@
 #include "analyzer/analyze.h"
 #include "analyzer/metrics/core/streamed_run.h"
 #include "analyzer/results/analysis.h"
+#include "run_loading/team/team.h"
 #include "trace/base/expected.h"
+#include "trace/import/open/trace_source.h"
 #include "trace/model/run.h"
 
 namespace stepscope::run_loading {
@@ -38,9 +40,15 @@ inline constexpr uint64_t kMostEventsInMemory = uint64_t{8} << 20;
 /// Opens paths (import::open_sources) and analyzes them. What is streamed of formats without an
 /// index is packed first (import/open/spilled_source.h). Only runs whose steps are marked can be
 /// streamed; the others are analyzed in memory. Errors: those of reading. `is_one_run`: paths of
-/// different times are one run nevertheless.
+/// different times are one run nevertheless. `team` may be null. Its processes share the work,
+/// whatever the size; it must outlive what is returned.
 base::Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
                                           analyzer::AnalyzeOptions const& options, Reading reading,
-                                          bool is_one_run = false);
+                                          bool is_one_run = false, Team* team = nullptr);
+
+/// Opens paths for commands that look at events themselves: with the files of all processes of the
+/// team. Errors: those of import::open_sources().
+base::Expected<import::RunSources> open_with_team(std::vector<std::string> const& paths,
+                                                  bool is_one_run, Team& team);
 
 }  // namespace stepscope::run_loading

@@ -1,17 +1,13 @@
 #include "run_loading/streamed_files.h"
 
-#include <algorithm>
-#include <array>
+#include <map>
+#include <mutex>
 #include <optional>
-#include <span>
 #include <utility>
-
-#include <tbb/parallel_pipeline.h>
 
 #include "analyzer/analyze.h"
 #include "analyzer/metrics/core/streamed_run.h"
-#include "analyzer/metrics/steps/skeleton_rows.h"
-#include "trace/model/build/trace_builder.h"
+#include "run_loading/team/team_files.h"
 #include "trace/model/derive/run_skeleton.h"
 
 namespace stepscope::run_loading {
@@ -19,96 +15,48 @@ namespace {
 
 using base::Expected;
 
-/// All events, with these details and not nested. But the kernels of collectives are found by all
-/// that a recording says of communication.
-file::Selection selection_of(import::TraceSource const& source,
-                             std::span<model::DetailTable const> tables) {
-  auto const kinds = source.kinds();
-  bool const has_calls = std::any_of(kinds.begin(), kinds.end(), [](uint64_t of_track) {
-    return (of_track & file::kind_bit(model::EventKind::kCollectiveCall)) != 0;
-  });
+/// Takes answers as they come and hands them on in the order of their places; from several threads.
+class InOrder {
+ public:
+  using Answer = Expected<analyzer::ObservedProcess>;
+  explicit InOrder(std::function<void(analyzer::ObservedProcess)> const& keep) : keep_(keep) {}
 
-  file::Selection selection;
-  selection.columns.depth = false;
-  if (has_calls) return selection;
-  selection.columns.tables = 0;
-  for (model::DetailTable const table : tables)
-    selection.columns.tables |= uint32_t{1} << static_cast<unsigned>(table);
-  return selection;
-}
+  void take(size_t place, Answer answer) {
+    std::unique_lock lock(mutex_);
+    waiting_.emplace(place, std::move(answer));
+    if (is_handing_on_) return;
 
-/// What skeletons are made of.
-constexpr std::array kSkeletonTables = {
-    model::DetailTable::kSteps, model::DetailTable::kCollectives, model::DetailTable::kRanges};
-/// What the critical path asks for.
-constexpr std::array kPathTables = {model::DetailTable::kSteps, model::DetailTable::kStreamWaits,
-                                    model::DetailTable::kSyncs, model::DetailTable::kCopies};
+    is_handing_on_ = true;
+    for (auto next = waiting_.find(next_); next != waiting_.end() && !error_;
+         next = waiting_.find(++next_)) {
+      Answer const first = std::move(next->second);
+      waiting_.erase(next);
+      if (!first) {
+        error_ = first.error();
+        break;
+      }
+      lock.unlock();
+      keep_(std::move(*first));
+      lock.lock();
+    }
+    is_handing_on_ = false;
+  }
+  /// The error of the first place that has one, once all answers before it have come.
+  [[nodiscard]] std::optional<base::Error> error() {
+    std::lock_guard const lock(mutex_);
+    return error_;
+  }
 
-file::Selection path_selection(import::RankSource const& rank, model::Interval window) {
-  file::Selection part = selection_of(rank.source, kPathTables);
-  if (window == analyzer::kAllTime) return part;
-  part.window = {window.begin - rank.offset_ns, window.end - rank.offset_ns};
-  return part;
-}
-
-/// A process with nothing but its identity: without a device, which would otherwise look idle all
-/// the time.
-model::Trace without_events(import::TraceSource const& source) {
-  model::TraceBuilder builder;
-  builder.info() = source.info();
-  return std::move(builder).finish();
-}
-
-/// The rows of a skeleton out of a file, many times as fast as reading all of it; nothing if only
-/// the whole file shows them. The whole process completes the skeleton (model::complete_skeleton).
-std::optional<model::Trace> rows_of_skeleton(import::TraceSource const& source) {
-  constexpr uint64_t kSteps = file::kind_bit(model::EventKind::kStep);
-  auto const kinds = source.kinds();
-  auto const tracks = source.tracks();
-  bool const has_steps = std::any_of(kinds.begin(), kinds.end(),
-                                     [](uint64_t of_track) { return (of_track & kSteps) != 0; });
-
-  // Only processes with devices are read whole.
-  bool const has_devices = !source.devices().empty() ||
-                           std::any_of(tracks.begin(), tracks.end(), [](model::Track const& track) {
-                             return track.kind == model::TrackKind::kStream;
-                           });
-  if (!has_steps || !has_devices) return std::nullopt;
-
-  auto trace = source.read_kinds(kSteps | file::kind_bit(model::EventKind::kCollective));
-  // Without marks on a thread, ranges with names of steps are needed, which were not read.
-  if (!trace || !analyzer::marks_steps(*trace)) return std::nullopt;
-  return trace;
-}
-
-/// Calls work(i) for all below `count`, as many at once as memory holds processes.
-template <class Work>
-void for_each_process(size_t count, Work const& work) {
-  size_t next = 0;
-  auto const take = [&](tbb::flow_control& control) -> size_t {
-    if (next == count) control.stop();
-    return next == count ? 0 : next++;
-  };
-  tbb::parallel_pipeline(analyzer::processes_at_once(),
-                         tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
-                             tbb::make_filter<size_t, void>(tbb::filter_mode::parallel, work));
-}
+ private:
+  std::function<void(analyzer::ObservedProcess)> const& keep_;
+  std::mutex mutex_;
+  std::map<size_t, Answer> waiting_;  ///< by place
+  size_t next_ = 0;
+  bool is_handing_on_ = false;
+  std::optional<base::Error> error_;
+};
 
 }  // namespace
-
-Expected<model::RankTrace> read_process(import::RankSource const& source,
-                                        file::Selection const& selection) {
-  auto trace = source.source.copy(selection);
-  if (!trace) return base::fail_with(trace);
-  return model::RankTrace{std::move(*trace), source.offset_ns, source.file, source.drift};
-}
-
-Expected<model::RankTrace> read_path_window(import::RankSource const& source,
-                                            model::Interval window) {
-  file::Selection part = path_selection(source, window);
-  part.columns.depth = true;
-  return read_process(source, part);
-}
 
 StreamedFiles::StreamedFiles(Sources sources, StreamedOptions options)
     : sources_(std::move(sources)), options_(std::move(options)) {}
@@ -122,15 +70,39 @@ Expected<model::Trace> StreamedFiles::copy(size_t source, file::Selection const&
 }
 
 Expected<model::Trace> StreamedFiles::read_skeleton(size_t source) const {
-  import::TraceSource const& of = sources_->ranks[source].source;
-  auto few = options_.is_all_analyzed ? rows_of_skeleton(of) : std::nullopt;
-  of.release_pages();
-  if (few && options_.progress) ++options_.progress->processes_read;
-  auto trace = few ? Expected<model::Trace>(std::move(*few))
-                   : copy(source, selection_of(of, kSkeletonTables));
-  if (!trace) return trace;
-  std::vector<uint32_t> const rows = analyzer::skeleton_rows(*trace);
-  return model::skeleton_of(std::move(*trace), rows);
+  if (options_.progress && options_.progress->given_up) return base::fail("given up");
+  import::RankSource const& of = sources_->ranks[source];
+  SourceOwner const owner = owner_of(of.source);
+  auto trace = owner.rank == 0 ? run_loading::read_skeleton(of.source, options_.is_all_analyzed)
+                               : skeleton_there(owner, of, options_.is_all_analyzed);
+  if (options_.progress) ++options_.progress->processes_read;
+  return trace;
+}
+
+Expected<model::Trace> StreamedFiles::skeleton_there(SourceOwner owner,
+                                                     import::RankSource const& of,
+                                                     bool is_analyzed) const {
+  PlaceInRun const place{of.source.info(), of.source.drift(), of.offset_ns, of.file, of.drift};
+  auto const answer = options_.team->ask(
+      owner.rank, packed_fields(Asks::kSkeleton, owner.number, place, is_analyzed));
+  if (!answer) return base::fail_with(answer);
+  auto trace = model::unpacked_trace(*answer);
+  if (!trace) return base::fail("an answer of rank {} cannot be read", owner.rank);
+  return std::move(*trace);
+}
+
+std::vector<uint32_t> StreamedFiles::owners() const {
+  std::vector<uint32_t> owners;
+  for (import::RankSource const& rank : sources_->ranks)
+    owners.push_back(owner_of(rank.source).rank);
+  return owners;
+}
+
+std::vector<uint32_t> StreamedFiles::owners_of_processes() const {
+  std::vector<uint32_t> const of_sources = owners();
+  std::vector<uint32_t> result;
+  for (size_t const source : source_of_) result.push_back(of_sources[source]);
+  return result;
 }
 
 Expected<StreamedFiles> StreamedFiles::open(Sources sources, StreamedOptions options) {
@@ -138,7 +110,11 @@ Expected<StreamedFiles> StreamedFiles::open(Sources sources, StreamedOptions opt
   import::RunSources const& of = *files.sources_;
 
   std::vector<std::optional<Expected<model::Trace>>> traces(of.ranks.size());
-  for_each_process(traces.size(), [&](size_t i) { traces[i].emplace(files.read_skeleton(i)); });
+  spread(files.options_.team, files.owners(),
+         [&](size_t i) { traces[i].emplace(files.read_skeleton(i)); });
+  // What lies with a process that is gone cannot be left out as if it could not be read.
+  if (Team* const team = files.options_.team)
+    if (auto const why = team->failure()) return base::fail("{}", *why);
   if (files.options_.progress && files.options_.progress->given_up) return base::fail("given up");
   files.skeleton_ = {of.name, {}, of.clock, of.notes};
 
@@ -173,16 +149,64 @@ Expected<model::RankTrace> StreamedFiles::read(size_t process,
   return model::RankTrace{std::move(*trace), rank.offset_ns, rank.file, rank.drift};
 }
 
+Expected<analyzer::ObservedProcess> StreamedFiles::observe(size_t process,
+                                                           analyzer::ProcessQuestion question) {
+  import::RankSource const& source = sources_->ranks[source_of_[process]];
+  SourceOwner const owner = owner_of(source.source);
+  model::Trace& skeleton = skeleton_.ranks[process].trace;
+  if (owner.rank == 0 || has_no_events_[process]) {
+    auto const whole = read(process, observed_selection());
+    if (!whole) return base::fail_with(whole);
+    model::complete_skeleton(skeleton, model::whole_of_skeleton(whole->trace));
+    return analyzer::answer_question(std::move(question), skeleton_.ranks[process], *whole);
+  }
+
+  auto const answer = options_.team->ask(
+      owner.rank, packed_fields(Asks::kObserve, owner.number, analyzer::packed_question(question)));
+  if (!answer) return base::fail_with(answer);
+  analyzer::ObservedProcess observed;
+  model::WholeOfSkeleton facts;
+  base::Unpacker at(*answer);
+  analyzer::unpack_answer(at, observed);
+  at(facts);
+  if (!at.is_whole()) return base::fail("an answer of rank {} cannot be read", owner.rank);
+  model::complete_skeleton(skeleton, facts);
+  return observed;
+}
+
 Expected<analyzer::Analysis> StreamedFiles::analyze(analyzer::AnalyzeOptions const& analysis) {
   auto const read_whole = [this](size_t process) {
-    auto rank = read(process, {.columns = {.depth = false}});
-    if (rank) model::complete_skeleton(skeleton_.ranks[process].trace, rank->trace);
+    auto rank = read(process, observed_selection());
+    if (rank)
+      model::complete_skeleton(skeleton_.ranks[process].trace,
+                               model::whole_of_skeleton(rank->trace));
     return rank;
   };
   auto const read_window = [this](size_t process, model::Interval window) {
     return read(process, path_selection(sources_->ranks[source_of_[process]], window));
   };
-  return analyzer::analyze(analyzer::StreamedRun{skeleton_, read_whole, read_window}, analysis);
+
+  analyzer::StreamedRun run{skeleton_, read_whole, read_window};
+  analyzer::ProcessObservers observers;
+  if (options_.team != nullptr) {
+    run.for_each_process = [this](std::function<void(size_t)> const& work) {
+      spread(options_.team, owners_of_processes(), work);
+    };
+    observers = [this](std::vector<size_t> const& processes, auto const& ask, auto const& keep) {
+      std::vector<uint32_t> const owners = owners_of_processes();
+      std::vector<uint32_t> owners_of;
+      for (size_t const process : processes) owners_of.push_back(owners[process]);
+
+      InOrder in_order(keep);
+      spread(options_.team, owners_of, [&](size_t place) {
+        if (in_order.error()) return;
+        in_order.take(place, observe(processes[place], ask(processes[place])));
+      });
+      return in_order.error();
+    };
+  }
+
+  return analyzer::analyze(run, analysis, observers);
 }
 
 }  // namespace stepscope::run_loading

@@ -13,6 +13,8 @@
 
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
+#include "run_loading/process_reading.h"
+#include "run_loading/team/team_files.h"
 #include "trace/base/expected.h"
 #include "trace/import/open/trace_source.h"
 #include "trace/model/run.h"
@@ -36,6 +38,7 @@ struct StreamedOptions {
   /// Every process will also be read whole, which completes its skeleton.
   bool is_all_analyzed = true;
   std::shared_ptr<ReadingProgress> progress;  ///< may be null
+  Team* team = nullptr;  ///< who reads what other processes have opened (team_files.h); may be null
 };
 
 /// Not thread-safe, but for read().
@@ -65,6 +68,13 @@ class StreamedFiles {
   [[nodiscard]] base::Expected<model::Trace> copy(size_t source,
                                                   file::Selection const& selection) const;
   [[nodiscard]] base::Expected<model::Trace> read_skeleton(size_t source) const;
+  [[nodiscard]] base::Expected<model::Trace> skeleton_there(SourceOwner owner,
+                                                            import::RankSource const& of,
+                                                            bool is_analyzed) const;
+  [[nodiscard]] base::Expected<analyzer::ObservedProcess> observe(
+      size_t process, analyzer::ProcessQuestion question);
+  [[nodiscard]] std::vector<uint32_t> owners() const;  ///< by source
+  [[nodiscard]] std::vector<uint32_t> owners_of_processes() const;
   [[nodiscard]] base::Expected<model::RankTrace> read(size_t process,
                                                       file::Selection const& selection) const;
 
@@ -75,14 +85,5 @@ class StreamedFiles {
   std::vector<size_t> source_of_;    ///< by process of skeleton()
   std::vector<bool> has_no_events_;  ///< by process: it could not be read
 };
-
-/// What the critical path asks of a process in a window of run time, nested: for who draws it.
-/// Errors: those of reading.
-base::Expected<model::RankTrace> read_path_window(import::RankSource const& source,
-                                                  model::Interval window);
-
-/// A process of an open run with all its events. Errors: those of reading.
-base::Expected<model::RankTrace> read_process(import::RankSource const& source,
-                                              file::Selection const& selection = {});
 
 }  // namespace stepscope::run_loading

@@ -30,9 +30,10 @@ LAYERS = {
     "trace/export": ["trace/base", "trace/model", "trace/file"],
     "tracer/api": [],
     "tracer": ["trace/base", "trace/model", "trace/file", "trace/stream", "tracer/api"],
-    "workloads": ["tracer/api", "trace/base"],
+    "mpi": ["trace/base"],
+    "workloads": ["tracer/api", "mpi", "trace/base"],
     "analyzer": ["trace/model", "trace/base", "trace/stream"],
-    "run_loading": ["analyzer", "trace/stream", "trace/import", "trace/file", "trace/model", "trace/base"],
+    "run_loading": ["analyzer", "mpi", "trace/stream", "trace/import", "trace/file", "trace/model", "trace/base"],
     "reports": ["analyzer", "tune", "trace/model", "trace/base", "trace/stream"],
     "query": ["trace", "analyzer", "reports"],
     "agent": ["query", "run_loading", "reports", "analyzer", "trace/import", "trace/model", "trace/base"],
@@ -43,7 +44,7 @@ LAYERS = {
     # Names of NVIDIA's functions are the workloads' (backend/vendor_functions.h): doctor asks for the same ones.
     "doctor": ["trace/base", "tracer", "workloads"],
     "selftest": ["doctor", "trace", "tracer", "workloads", "analyzer"],
-    "cli": ["trace", "tracer", "doctor", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "agent", "gate", "tune"],
+    "cli": ["trace", "tracer", "doctor", "mpi", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "agent", "gate", "tune"],
 }
 # Folders outside the layers that may include everything.
 FREE = ["tests", "bench", "examples"]
@@ -57,7 +58,7 @@ VENDOR_HEADERS = {
     r"(cuda|cudnn|cublas|curand|device_launch_parameters)": ["workloads/backend/cuda", "tracer/cupti", "selftest/cuda_probe", "tests/gpu", "tests/cuda_doubles", "tests/real_libraries", "tests/cuda_emulation", "bench"],
     r"(dnnl|oneapi/dnnl)": ["workloads/backend/host", "tests", "bench"],
     r"(imgui|imstb|GLFW/|GL/|backends/imgui)": ["viewer", "tests", "bench"],
-    r"mpi\.h": ["workloads/processes/mpi"],
+    r"mpi\.h": ["mpi/module"],
     r"stb_": ["viewer", "workloads/data", "tests", "bench"],
     r"sqlite3": ["trace/import", "trace/export", "query", "tests", "bench"],
     r"toml\+\+/": ["gate", "tests"],

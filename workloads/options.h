@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "mpi/processes.h"
 #include "trace/base/expected.h"
 #include "workloads/faults/fault_injection.h"
-#include "workloads/processes/processes.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;
@@ -46,7 +46,7 @@ struct TrainOptions {
   int64_t check_replicas =
       100;             ///< steps from one comparison of the devices' weights to the next; 0 = never
   std::string resume;  ///< checkpoint file; empty = start anew
-  int64_t collective_timeout_s = Processes::kDefaultTimeout.count();
+  int64_t collective_timeout_s = mpi::Processes::kDefaultTimeout.count();
   bool allow_nan = false;  ///< a loss that is not a finite number does not end the training
   bool json = false;
   int64_t input_delay_ms = 0;

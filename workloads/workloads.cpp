@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include "mpi/launch.h"
 #include "workloads/micro/allreduce.h"
 #include "workloads/micro/matpow.h"
 #include "workloads/model_parallel/train.h"
@@ -9,7 +10,6 @@
 #include "workloads/networks/gan.h"
 #include "workloads/networks/gpt.h"
 #include "workloads/networks/mnist.h"
-#include "workloads/processes/launch.h"
 #include "workloads/workload.h"
 
 namespace stepscope::workloads {
@@ -31,7 +31,7 @@ base::Expected<int> run_workload(std::string_view name, std::span<std::string co
   std::string known;
   for (Workload const& workload : workloads()) {
     if (workload.name == name) {
-      auto const launch = launch_from_environment();
+      auto const launch = mpi::launch_from_environment();
       if (launch && !workload.in_processes) {
         return base::fail(
             "run {}: works in one process and was started as one of {}, start it without mpirun or "

@@ -46,6 +46,7 @@ struct IdleGap {
 /// The gaps of one device, by time, disjoint.
 class DeviceGaps {
  public:
+  DeviceGaps() = default;
   /// Gaps of this device. Without rows host_row and next_op_row are lost: those of a trace that
   /// does not stay in memory say nothing.
   DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_rows = true);
@@ -64,6 +65,11 @@ class DeviceGaps {
   /// The first gap that ends after the instant; size() if none does. O(log gaps); O(1) where it is
   /// within some hundred gaps behind `near`, the answer to an earlier question.
   [[nodiscard]] size_t exponential_search(int64_t instant, size_t near = 0) const;
+  /// For trace/base/pack.h.
+  template <class Archive>
+  void pack_fields(Archive& at) {
+    at(ref_, block_begins_, begins_, lengths_, reasons_, reason_of_, host_rows_, next_op_rows_);
+  }
 
  private:
   /// Gaps in a block, which stores its first begin whole.
@@ -151,6 +157,11 @@ class IdleGaps {
   };
   [[nodiscard]] Iterator begin() const { return {&devices_, 0}; }
   [[nodiscard]] Iterator end() const { return {&devices_, devices_.size()}; }
+  /// For trace/base/pack.h.
+  template <class Archive>
+  void pack_fields(Archive& at) {
+    at(devices_, firsts_);
+  }
 
  private:
   std::vector<DeviceGaps> devices_;  ///< by ref; none is empty

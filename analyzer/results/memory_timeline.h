@@ -73,6 +73,11 @@ class MemoryTimeline {
   };
   [[nodiscard]] Iterator begin() const { return {this, 0}; }
   [[nodiscard]] Iterator end() const { return {this, size_}; }
+  /// For trace/base/pack.h.
+  template <class Archive>
+  void pack_fields(Archive& at) {
+    at(blocks_, bytes_, size_, last_);
+  }
 
  private:
   /// Points in a block, which stores its first point whole. Larger blocks are smaller, and slower

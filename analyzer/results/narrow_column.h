@@ -27,6 +27,12 @@ class NarrowColumn {
     return numbers_[place] == kBeside ? beside(place) : int64_t{numbers_[place]};
   }
 
+  /// For trace/base/pack.h.
+  template <class Archive>
+  void pack_fields(Archive& at) {
+    at(numbers_, beside_);
+  }
+
  private:
   static constexpr Narrow kBeside = std::numeric_limits<Narrow>::max();
   [[nodiscard]] int64_t beside(size_t place) const {

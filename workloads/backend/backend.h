@@ -26,6 +26,10 @@
 #include "workloads/backend/layers.h"
 #include "workloads/backend/rowwise.h"
 
+namespace stepscope::mpi {
+class Processes;
+}
+
 namespace stepscope::workloads {
 
 using api::CollectiveOp;
@@ -35,7 +39,6 @@ using api::StreamKind;
 using base::Expected;
 
 class Device;
-class Processes;
 
 /// A block of device memory, freed with the object; the device's work on it must be over by then.
 class Buffer {
@@ -214,7 +217,7 @@ struct DeviceOptions {
   uint64_t memory_limit_bytes = 0;  ///< per device; 0 = the backend's default
   DeviceFaults faults = {};
   Precision precision = Precision::kFp32;  ///< host devices: kFp32 only
-  std::shared_ptr<Processes> processes =
+  std::shared_ptr<mpi::Processes> processes =
       {};  ///< whose devices train together; null = those of this one alone
   bool memory_growth =
       true;  ///< memory is taken from the system as it is needed; false = all of it at once

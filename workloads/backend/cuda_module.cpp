@@ -6,7 +6,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "workloads/processes/processes.h"
+#include "mpi/processes.h"
 
 namespace stepscope::workloads {
 namespace {

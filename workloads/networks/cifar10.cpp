@@ -6,9 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "mpi/launch.h"
 #include "workloads/data/cifar10_generator.h"
 #include "workloads/data/cifar10_samples.h"
-#include "workloads/processes/launch.h"
 #include "workloads/training/data_parallel.h"
 #include "workloads/training/loss.h"
 #include "workloads/training/replica_builder.h"
@@ -218,7 +218,7 @@ base::Expected<TrainingResult> train_cifar10(TrainOptions const& o, Cifar10Width
 }
 
 base::Expected<void> make_asynchronous(TrainOptions& o) {
-  if (launch_from_environment()) {
+  if (mpi::launch_from_environment()) {
     return base::fail(
         "run cifar10: --mode async: the shared weights are in one process, start it without mpirun "
         "or srun");

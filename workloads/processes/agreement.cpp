@@ -40,7 +40,8 @@ Agreement::End unpack(std::string const& bytes) {
 
 }  // namespace
 
-base::Expected<void> agree_on_settings(Processes& processes, std::vector<Setting> const& mine) {
+base::Expected<void> agree_on_settings(mpi::Processes& processes,
+                                       std::vector<Setting> const& mine) {
   std::vector<std::vector<std::string>> by_setting;
   by_setting.reserve(mine.size());
   for (Setting const& setting : mine) by_setting.push_back(processes.all_gather(setting.value));
@@ -63,7 +64,7 @@ bool Agreement::read_notes() {
   for (uint32_t peer = 0; peer < processes_.size(); ++peer) {
     if (peer == processes_.rank()) continue;
     Note theirs;
-    if (!processes_.receive(peer, Processes::kNoteTag, &theirs, sizeof theirs)) return true;
+    if (!processes_.receive(peer, mpi::Processes::kNoteTag, &theirs, sizeof theirs)) return true;
     ends = ends || theirs.wants_end != 0;
 
     if (theirs.checked_step < 0 || theirs.checked_step != sent_->checked_step ||
@@ -83,7 +84,8 @@ bool Agreement::read_notes() {
 bool Agreement::ends(Note const& mine) {
   if (sent_ && read_notes()) return true;
   for (uint32_t peer = 0; peer < processes_.size(); ++peer) {
-    if (peer != processes_.rank()) processes_.send(peer, Processes::kNoteTag, &mine, sizeof mine);
+    if (peer != processes_.rank())
+      processes_.send(peer, mpi::Processes::kNoteTag, &mine, sizeof mine);
   }
   sent_ = mine;
   return false;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "mpi/processes.h"
 #include "trace/base/expected.h"
-#include "workloads/processes/processes.h"
 
 namespace stepscope::workloads {
 
@@ -19,11 +19,11 @@ struct Setting {
 };
 /// Error: another process has another value. The same on all: of the first process that differs
 /// from rank 0. All must call it, with the same names in the same order.
-base::Expected<void> agree_on_settings(Processes& processes, std::vector<Setting> const& mine);
+base::Expected<void> agree_on_settings(mpi::Processes& processes, std::vector<Setting> const& mine);
 
 class Agreement {
  public:
-  explicit Agreement(Processes& processes) : processes_(processes) {}
+  explicit Agreement(mpi::Processes& processes) : processes_(processes) {}
 
   struct Note {
     int64_t wants_end = 0;
@@ -53,7 +53,7 @@ class Agreement {
   /// True when one of them wants to end.
   bool read_notes();
 
-  Processes& processes_;
+  mpi::Processes& processes_;
   std::optional<Note> sent_;  ///< whose answers were not read yet
   std::optional<std::string> difference_;
   int64_t difference_step_ = -1;

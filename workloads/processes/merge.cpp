@@ -59,7 +59,7 @@ void add(TrainingResult& whole, Json const& part) {
 
 }  // namespace
 
-void merge_results(Processes& processes, TrainingResult& result, int64_t& correct) {
+void merge_results(mpi::Processes& processes, TrainingResult& result, int64_t& correct) {
   std::vector<std::string> const parts = processes.all_gather(to_json(result, correct).dump());
   if (processes.failure()) return;
 

@@ -2,7 +2,7 @@
 // devices, by rank.
 #pragma once
 
-#include "workloads/processes/processes.h"
+#include "mpi/processes.h"
 #include "workloads/training/training.h"
 
 namespace stepscope::workloads {
@@ -10,6 +10,6 @@ namespace stepscope::workloads {
 /// Every process gets the whole result, but for the weights: each keeps those of its own devices.
 /// `correct`: summed up. Without a change when a process is gone. All processes must call it, with
 /// as many devices and steps each.
-void merge_results(Processes& processes, TrainingResult& result, int64_t& correct);
+void merge_results(mpi::Processes& processes, TrainingResult& result, int64_t& correct);
 
 }  // namespace stepscope::workloads

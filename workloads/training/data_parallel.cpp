@@ -10,6 +10,7 @@
 #include <cmath>
 #include <thread>
 
+#include "mpi/processes.h"
 #include "trace/base/check.h"
 #include "trace/base/format.h"
 #include "tracer/api/annotate.h"
@@ -17,7 +18,6 @@
 #include "workloads/data/test_batch.h"
 #include "workloads/processes/agreement.h"
 #include "workloads/processes/merge.h"
-#include "workloads/processes/processes.h"
 #include "workloads/thread_name.h"
 #include "workloads/training/checkpoint.h"
 #include "workloads/training/device_worker.h"
@@ -36,7 +36,7 @@ struct Job {
   int64_t devices;       ///< of all processes
   int64_t first_device;  ///< of this one
   int64_t first_step;
-  Processes* processes;  ///< null = this one alone
+  mpi::Processes* processes;  ///< null = this one alone
   InputPipeline& pipeline;
   StopGate gate;
   StepLog log;
@@ -468,7 +468,7 @@ base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& ma
 }
 
 /// All processes can train, and begin with the same.
-base::Expected<void> agree_to_train(Processes* processes, base::Expected<Start> const& start) {
+base::Expected<void> agree_to_train(mpi::Processes* processes, base::Expected<Start> const& start) {
   base::Expected<void> ready;
   if (!start) ready = base::fail_with(start);
   if (processes == nullptr) return ready;
@@ -479,7 +479,7 @@ base::Expected<void> agree_to_train(Processes* processes, base::Expected<Start> 
 }
 
 void report_start(std::FILE* log, TrainOptions const& o, Network const& network,
-                  Processes const* processes) {
+                  mpi::Processes const* processes) {
   fmt::print(log, "{} on {}{}: {} {}s a device and step, {} to train on, {} to test\n",
              network.workload, o.device,
              processes == nullptr ? "" : fmt::format(" of {} processes", processes->size()),
@@ -510,9 +510,9 @@ std::vector<std::shared_ptr<void>> pin_memory(
 base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Network const& described,
                                                    std::FILE* log) {
   InterruptGuard const interrupts;
-  auto const joined = Processes::join(std::chrono::seconds(o.collective_timeout_s));
+  auto const joined = mpi::Processes::join(std::chrono::seconds(o.collective_timeout_s));
   if (!joined) return base::fail_with(joined);
-  Processes* const processes = joined->get();
+  mpi::Processes* const processes = joined->get();
   bool const is_first = processes == nullptr || processes->rank() == 0;
   if (!is_first) log = nullptr;
 

@@ -43,7 +43,7 @@ base::Expected<Checkpoint> starting_point(TrainOptions const& o, Network const& 
   return resume_checkpoint(o.resume, fresh, o.steps, network.sample);
 }
 
-base::Expected<void> agree_on_training(Processes& processes, TrainOptions const& o,
+base::Expected<void> agree_on_training(mpi::Processes& processes, TrainOptions const& o,
                                        Network const& network, size_t devices) {
   auto const setting = [](char const* name, auto const& value) {
     return Setting{name, fmt::format("{}", value)};
@@ -76,7 +76,7 @@ base::Expected<void> agree_on_training(Processes& processes, TrainOptions const&
 }
 
 base::Expected<DeviceGroup> open_training_devices(TrainOptions const& o,
-                                                  std::shared_ptr<Processes> const& processes,
+                                                  std::shared_ptr<mpi::Processes> const& processes,
                                                   Network const& network) {
   auto group = open_devices(o.device, {.memory_limit_bytes = o.memory_limit_mib << 20U,
                                        .faults = o.device_faults,
@@ -96,7 +96,8 @@ base::Expected<DeviceGroup> open_training_devices(TrainOptions const& o,
   return group;
 }
 
-base::Expected<void> agree_on_start(Processes& processes, int64_t first_step, uint64_t checksum) {
+base::Expected<void> agree_on_start(mpi::Processes& processes, int64_t first_step,
+                                    uint64_t checksum) {
   return agree_on_settings(
       processes, {{"a first step of", fmt::format("{}", first_step)},
                   {"starting weights (--resume) of checksum", fmt::format("{:016x}", checksum)}});

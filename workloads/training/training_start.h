@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "workloads/processes/processes.h"
+#include "mpi/processes.h"
 #include "workloads/training/checkpoint.h"
 #include "workloads/training/data_parallel.h"
 
@@ -24,14 +24,15 @@ base::Expected<Checkpoint> starting_point(TrainOptions const& options, Network c
 /// Opens this process's devices, once all processes can, and agree on the training. Errors: those
 /// of open_devices() and agree_on_training(), also of another process.
 base::Expected<DeviceGroup> open_training_devices(TrainOptions const& options,
-                                                  std::shared_ptr<Processes> const& processes,
+                                                  std::shared_ptr<mpi::Processes> const& processes,
                                                   Network const& network);
 
 /// Error: the processes differ in what decides which steps, batches or collectives there are, or
 /// what they compute. All must call it. `devices`: of this process.
-base::Expected<void> agree_on_training(Processes& processes, TrainOptions const& options,
+base::Expected<void> agree_on_training(mpi::Processes& processes, TrainOptions const& options,
                                        Network const& network, size_t devices);
 /// Error: they begin with different steps or weights.
-base::Expected<void> agree_on_start(Processes& processes, int64_t first_step, uint64_t checksum);
+base::Expected<void> agree_on_start(mpi::Processes& processes, int64_t first_step,
+                                    uint64_t checksum);
 
 }  // namespace stepscope::workloads

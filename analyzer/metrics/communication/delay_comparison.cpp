@@ -178,6 +178,7 @@ class DelayComparison {
     late.is_level = of_[place].previous != CollectivesOfDevice::kNone &&
                     (compute == sets_.compute.end() || compute->begin >= end);
     late.is_first_step = steps_.empty() || when.begin <= steps_.front().window.begin;
+
     if (late.is_level) when.begin = std::min(end, when.end);
     late.since = when.begin;
     name_host(late, when);

@@ -174,8 +174,8 @@ CollectivesOfDevice WaitAttribution::collectives_of(DeviceRef ref) const {
     Delay const& delay = delays_[at.collective];
     uint32_t const previous =
         delay.previous == kNone ? CollectivesOfDevice::kNone : last_place_of(delay.previous);
-    result.of.push_back({own.when, own.wait_ns, delay.wait_ns, previous, own.track,
-                         at.participant == delay.late});
+    result.of.push_back(
+        {own.when, own.wait_ns, delay.wait_ns, previous, own.track, at.participant == delay.late});
   }
   return result;
 }

@@ -14,7 +14,7 @@
 // with each device's step.
 //
 // Only durations are compared, each on one device's own clock. Devices are added one after the
-// other, in their order: sums are the same whoever observed them. O(n log n).
+// other, in their order: sums are the same wherever they were observed. O(n log n).
 //
 // device_delays.h has what a device tells for the comparison, wait_charges.cpp charges the waits.
 #pragma once

@@ -21,6 +21,9 @@ struct StreamedRun {
   /// The part of it in a window of run time (kAllTime: everything). Called from several threads at
   /// once.
   std::function<base::Expected<model::RankTrace>(size_t process, Interval window)> read_window;
+  /// Calls work(process) for all processes, several at once, where others read them; empty: as many
+  /// at once as there are cores.
+  std::function<void(std::function<void(size_t process)> const& work)> for_each_process = {};
 };
 
 /// The part of a process in a window of run time.

@@ -116,12 +116,17 @@ base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> 
   model::Run read{run.skeleton.name, {}, run.skeleton.clock, {}};
   std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.skeleton.ranks.size());
 
-  tbb::parallel_for(size_t{0}, ranks.size(), [&](size_t r) {
+  auto const read_one = [&](size_t r) {
     if (!is_chosen[r] || stop.stop_requested())
       ranks[r].emplace(model::RankTrace());
     else
       ranks[r].emplace(run.read_window(r, range));
-  });
+  };
+
+  if (run.for_each_process)
+    run.for_each_process(read_one);
+  else
+    tbb::parallel_for(size_t{0}, ranks.size(), read_one);
 
   for (auto& rank : ranks) {
     if (!*rank) return base::fail_with(*rank);

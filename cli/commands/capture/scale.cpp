@@ -12,9 +12,9 @@
 
 #include "cli/commands.h"
 #include "cli/commands/recording.h"
+#include "mpi/launch.h"
 #include "trace/base/format.h"
 #include "tracer/record.h"
-#include "workloads/processes/launch.h"
 
 namespace stepscope::cli {
 namespace {
@@ -98,7 +98,7 @@ base::Expected<ScaleSeries> parse_scale(std::vector<std::string> const& argument
         *device, device->substr(0, device->find(':')));
   if (device) series.backend = *device;
 
-  if (workloads::launch_from_environment())
+  if (mpi::launch_from_environment())
     return base::fail("--scale: a series is started once, not by mpirun or srun");
   if (char const* const folder = std::getenv("STEPSCOPE_OUTPUT");
       folder != nullptr && *folder != '\0')

@@ -10,19 +10,20 @@
 #include <limits>
 #include <thread>
 
-#include "tests/unit/workloads/fake_mpi.h"
+#include "tests/support/fake_mpi.h"
 #include "tests/unit/workloads_cuda/fake_nccl.h"
 #include "workloads/backend/cuda/exchange.h"
 
 namespace stepscope::workloads::cuda {
 namespace {
 
+using mpi::Processes;
+using mpi::testing::as_processes;
+using mpi::testing::FakeMpi;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using testing::FakeNccl;
 using ::testing::HasSubstr;
-using workloads::testing::as_processes;
-using workloads::testing::FakeMpi;
 
 /// The short one is reached on purpose, and what a busy machine does before fits into it.
 constexpr std::chrono::milliseconds kLong{60'000}, kShort{1'000};

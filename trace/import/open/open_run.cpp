@@ -32,8 +32,6 @@ std::string run_name(std::string const& path) {
   return name.string();
 }
 
-using OpenedFile = Expected<std::vector<TraceSource>>;
-
 uint64_t events_in_memory(std::vector<TraceSource> const& sources) {
   uint64_t events = 0;
   for (TraceSource const& source : sources) {
@@ -45,30 +43,6 @@ uint64_t events_in_memory(std::vector<TraceSource> const& sources) {
 
 void pack_all(std::vector<TraceSource>& sources) {
   for (TraceSource& source : sources) source = packed(std::move(source));
-}
-
-/// Opens files in parallel, because parts of each file are read by a single core.
-std::vector<std::optional<OpenedFile>> open_all(std::vector<std::string> const& files,
-                                                MemoryLimit in_memory) {
-  std::vector<std::optional<OpenedFile>> opened(files.size());
-  std::atomic<uint64_t> events = 0;
-  auto const is_too_much = [&] {
-    return files.size() > in_memory.files && events > in_memory.events;
-  };
-  auto const open_one = [&](size_t i) {
-    OpenedFile& file = opened[i].emplace(TraceSource::open(files[i]));
-    if (file) events += events_in_memory(*file);
-    if (file && is_too_much()) pack_all(*file);
-  };
-
-  // Isolated: a thread that waits for others at its file must not begin another file. Otherwise
-  // more files than threads would be unpacked at a time.
-  tbb::parallel_for(size_t{0}, files.size(),
-                    [&](size_t i) { tbb::this_task_arena::isolate([&] { open_one(i); }); });
-  if (is_too_much())
-    for (auto& file : opened)
-      if (*file) pack_all(**file);
-  return opened;
 }
 
 /// Where no trace states a rank, takes the ranks from the names of all files together, if they
@@ -226,27 +200,52 @@ std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> pr
   return notes;
 }
 
+std::vector<OpenedFile> open_files(std::vector<std::string> const& files, MemoryLimit in_memory) {
+  std::vector<std::optional<OpenedFile>> opened(files.size());
+  std::atomic<uint64_t> events = 0;
+  auto const is_too_much = [&] {
+    return files.size() > in_memory.files && events > in_memory.events;
+  };
+  auto const open_one = [&](size_t i) {
+    OpenedFile& file = opened[i].emplace(TraceSource::open(files[i]));
+    if (file) events += events_in_memory(*file);
+    if (file && is_too_much()) pack_all(*file);
+  };
+
+  // Isolated: a thread that waits for others at its file must not begin another file. Otherwise
+  // more files than threads would be unpacked at a time.
+  tbb::parallel_for(size_t{0}, files.size(),
+                    [&](size_t i) { tbb::this_task_arena::isolate([&] { open_one(i); }); });
+  if (is_too_much())
+    for (auto& file : opened)
+      if (*file) pack_all(**file);
+
+  std::vector<OpenedFile> result;
+  for (auto& file : opened) result.push_back(std::move(*file));
+  return result;
+}
+
 Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory,
-                                  bool paths_are_one_run) {
+                                  bool paths_are_one_run, FileAccess const& access) {
   if (paths.empty()) return fail("no run was named, name a trace file or a run folder");
   RunSources run;
   run.name = run_name(paths.front());
 
   std::vector<std::string> files;
   for (std::string const& path : paths) {
-    auto const of_path = find_run_files(path);
+    auto const of_path = access.find ? access.find(path) : find_run_files(path);
     if (!of_path) return base::fail_with(of_path);
     files.insert(files.end(), of_path->files.begin(), of_path->files.end());
     run.notes.insert(run.notes.end(), of_path->notes.begin(), of_path->notes.end());
   }
 
   size_t const notes_of_folders = run.notes.size();
-  std::vector<std::optional<OpenedFile>> opened = open_all(files, in_memory);
+  std::vector<OpenedFile> opened = access.open ? access.open(files) : open_files(files, in_memory);
   for (size_t i = 0; i < files.size(); ++i) {
-    if (!*opened[i])
-      run.notes.push_back(opened[i]->error().message);
+    if (!opened[i])
+      run.notes.push_back(opened[i].error().message);
     else
-      for (TraceSource& source : **opened[i]) run.ranks.push_back({std::move(source), 0, files[i]});
+      for (TraceSource& source : *opened[i]) run.ranks.push_back({std::move(source), 0, files[i]});
   }
   if (run.ranks.empty()) return fail("{}", run.notes[notes_of_folders]);
 

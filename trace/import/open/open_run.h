@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -35,12 +36,24 @@ struct MemoryLimit {
   uint64_t events = UINT64_MAX;
 };
 
+/// What one file holds: a source a process in it.
+using OpenedFile = base::Expected<std::vector<TraceSource>>;
+/// Opens files, several at once, because parts of each file are read by a single core.
+std::vector<OpenedFile> open_files(std::vector<std::string> const& files, MemoryLimit in_memory);
+
+/// How files are found and opened, where not by this program alone.
+struct FileAccess {
+  std::function<base::Expected<RunFiles>(std::string const& path)> find;  ///< as find_run_files()
+  std::function<std::vector<OpenedFile>(std::vector<std::string> const& files)> open;
+};
+
 /// `paths`: files and folders (every trace file directly inside). Opens and aligns them, reads no
 /// events. RunSources::notes names each file that cannot be opened while others can. Errors:
 /// nothing there or nothing readable; paths that were recorded at different times
-/// (separate_captures.h) unless `paths_are_one_run`.
+/// (separate_captures.h) unless `paths_are_one_run`. With `access`, `in_memory` is its business.
 base::Expected<RunSources> open_sources(std::span<std::string const> paths,
-                                        MemoryLimit in_memory = {}, bool paths_are_one_run = false);
+                                        MemoryLimit in_memory = {}, bool paths_are_one_run = false,
+                                        FileAccess const& access = {});
 
 /// All events of the open sources. Run::notes names each process that cannot be read while others
 /// can. Errors: no process can be read.

@@ -72,32 +72,42 @@ Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
   return sources;
 }
 
+TraceSource::TraceSource(std::shared_ptr<RemoteTrace const> remote) : of_(std::move(remote)) {
+  RemoteTrace::Facts const& facts = this->remote()->facts();
+  if (facts.is_rank_by_name) assume_rank_by_name(facts.head.info.rank);
+}
+
 model::TraceInfo const& TraceSource::info() const {
   if (assumed_info_) return *assumed_info_;
   if (head_) return head_->info;
+  if (remote() != nullptr) return remote()->facts().head.info;
   auto const* const file = std::get_if<TraceFile>(&of_);
   return file != nullptr ? file->info() : std::get<InMemory>(of_)->info();
 }
 
 std::span<model::Track const> TraceSource::tracks() const {
   if (head_) return head_->tracks;
+  if (remote() != nullptr) return remote()->facts().head.tracks;
   auto const* const file = std::get_if<TraceFile>(&of_);
   return file != nullptr ? file->tracks() : std::get<InMemory>(of_)->tracks();
 }
 
 std::span<model::Device const> TraceSource::devices() const {
   if (head_) return head_->devices;
+  if (remote() != nullptr) return remote()->facts().head.devices;
   auto const* const file = std::get_if<TraceFile>(&of_);
   return file != nullptr ? file->devices() : std::get<InMemory>(of_)->devices();
 }
 
 model::ImportLog TraceSource::log() const {
   if (head_) return head_->log;
+  if (remote() != nullptr) return remote()->facts().head.log;
   auto const* const file = std::get_if<TraceFile>(&of_);
   return file != nullptr ? file->known_losses() : std::get<InMemory>(of_)->log();
 }
 
 std::vector<uint64_t> TraceSource::event_counts() const {
+  if (remote() != nullptr) return remote()->facts().event_counts;
   std::vector<uint64_t> counts(tracks().size());
 
   if (auto const* const file = std::get_if<TraceFile>(&of_)) {
@@ -113,16 +123,18 @@ std::vector<uint64_t> TraceSource::event_counts() const {
 }
 
 model::Interval TraceSource::time_range() const {
-  if (auto const* const file = std::get_if<TraceFile>(&of_))
-    return {drift_.corrected(file->time_range().begin), drift_.corrected(file->time_range().end)};
+  auto const corrected = [&](auto const& range) {
+    return model::Interval{drift_.corrected(range.begin), drift_.corrected(range.end)};
+  };
+  if (remote() != nullptr) return corrected(remote()->facts().time_range);
+  if (auto const* const file = std::get_if<TraceFile>(&of_)) return corrected(file->time_range());
   auto const [first, last] = std::get<InMemory>(of_)->time_range();
   return {first, last};
 }
 
 Expected<std::vector<file::StepSpan>> TraceSource::steps() const {
-  auto const* const file = std::get_if<TraceFile>(&of_);
-  if (file == nullptr) return file::steps_of(*std::get<InMemory>(of_));
-  auto steps = file->steps();
+  if (is_in_memory()) return file::steps_of(*std::get<InMemory>(of_));
+  auto steps = remote() != nullptr ? remote()->steps() : std::get<TraceFile>(of_).steps();
   if (!steps || drift_.is_none()) return steps;
 
   for (file::StepSpan& step : *steps) {
@@ -134,6 +146,7 @@ Expected<std::vector<file::StepSpan>> TraceSource::steps() const {
 }
 
 std::vector<uint64_t> TraceSource::kinds() const {
+  if (remote() != nullptr) return remote()->facts().kinds;
   std::vector<uint64_t> kinds(tracks().size());
 
   if (auto const* const file = std::get_if<TraceFile>(&of_)) {
@@ -164,14 +177,16 @@ Expected<model::Trace> TraceSource::copy(file::Selection const& selection) const
   recorded.window = recorded_window(selection.window, drift_);
   // A clock is corrected event by event, which needs all columns.
   if (!drift_.is_none()) recorded.columns = {};
-  auto trace = std::get<TraceFile>(of_).read(recorded);
+  auto trace =
+      remote() != nullptr ? remote()->copy(recorded) : std::get<TraceFile>(of_).read(recorded);
   if (!trace) return base::fail_with(trace);
   return as_assumed(std::move(*trace));
 }
 
 std::optional<model::Trace> TraceSource::read_kinds(uint64_t kinds) const {
   if (is_in_memory() || !drift_.is_none()) return std::nullopt;
-  auto trace = std::get<TraceFile>(of_).read_kinds(kinds);
+  auto trace = remote() != nullptr ? remote()->read_kinds(kinds)
+                                   : std::get<TraceFile>(of_).read_kinds(kinds);
   return trace ? std::optional(as_assumed(std::move(*trace))) : std::nullopt;
 }
 
@@ -184,6 +199,7 @@ Expected<model::Trace> TraceSource::load() && {
     auto trace = TraceFile(std::move(*file)).read();  // closes the file at the end of the statement
     return trace ? as_assumed(std::move(*trace)) : Expected<Trace>(base::fail_with(trace));
   }
+  if (remote() != nullptr) return copy({});
   InMemory const trace = std::move(std::get<InMemory>(of_));
   STEPSCOPE_CHECK(trace.use_count() == 1);
   return std::move(*trace);
@@ -219,7 +235,7 @@ model::TraceInfo& TraceSource::to_assume() {
 
 void TraceSource::correct_drift(model::ClockDrift const& drift) {
   STEPSCOPE_CHECK(drift_.is_none());
-  if (std::holds_alternative<TraceFile>(of_))
+  if (!is_in_memory())
     drift_ = drift;
   else
     of_ = std::make_shared<Trace>(model::correct_drift(*std::get<InMemory>(of_), drift));

@@ -19,6 +19,32 @@
 
 namespace stepscope::import {
 
+/// A trace whose file another program reads, as a source that is open there. It may be read from
+/// several threads.
+class RemoteTrace {
+ public:
+  struct Facts {
+    model::TraceHead head;
+    std::vector<uint64_t> event_counts, kinds;  ///< by track
+    model::Interval time_range;
+    bool is_rank_by_name = false;
+  };
+  explicit RemoteTrace(Facts facts) : facts_(std::move(facts)) {}
+  RemoteTrace(RemoteTrace const&) = delete;
+  RemoteTrace& operator=(RemoteTrace const&) = delete;
+  virtual ~RemoteTrace() = default;
+
+  [[nodiscard]] Facts const& facts() const { return facts_; }
+  // The same as of TraceSource. Errors: the other program cannot read, or is gone.
+  [[nodiscard]] virtual base::Expected<std::vector<file::StepSpan>> steps() const = 0;
+  [[nodiscard]] virtual base::Expected<model::Trace> copy(
+      file::Selection const& selection) const = 0;
+  [[nodiscard]] virtual std::optional<model::Trace> read_kinds(uint64_t kinds) const = 0;
+
+ private:
+  Facts facts_;
+};
+
 /// Immutable; may be read from several threads.
 class TraceSource {
  public:
@@ -32,6 +58,7 @@ class TraceSource {
       : of_(std::move(file)), head_(std::make_shared<model::TraceHead const>(std::move(head))) {}
   explicit TraceSource(model::Trace trace)
       : of_(std::make_shared<model::Trace>(std::move(trace))) {}
+  explicit TraceSource(std::shared_ptr<RemoteTrace const> remote);
 
   [[nodiscard]] model::TraceInfo const& info() const;
   [[nodiscard]] std::span<model::Track const> tracks() const;
@@ -56,6 +83,11 @@ class TraceSource {
   [[nodiscard]] std::optional<model::Trace> read_kinds(uint64_t kinds) const;
   /// The file that was opened, with times as it recorded them; null where the trace is in memory.
   [[nodiscard]] file::TraceFile const* file() const { return std::get_if<file::TraceFile>(&of_); }
+  /// Null where the trace is here.
+  [[nodiscard]] RemoteTrace const* remote() const {
+    auto const* const there = std::get_if<std::shared_ptr<RemoteTrace const>>(&of_);
+    return there == nullptr ? nullptr : there->get();
+  }
   /// The correction for times of file().
   [[nodiscard]] model::ClockDrift const& drift() const { return drift_; }
   [[nodiscard]] bool is_in_memory() const {
@@ -84,10 +116,11 @@ class TraceSource {
   model::TraceInfo& to_assume();
 
   /// A trace in memory is shared with its readers, and already corrected.
-  std::variant<file::TraceFile, std::shared_ptr<model::Trace>> of_;
+  std::variant<file::TraceFile, std::shared_ptr<model::Trace>, std::shared_ptr<RemoteTrace const>>
+      of_;
   std::shared_ptr<model::TraceHead const>
       head_;  ///< replaces a file's own description; may be null
-  std::optional<model::TraceInfo> assumed_info_;  ///< of a file
+  std::optional<model::TraceInfo> assumed_info_;  ///< of a file, here or elsewhere
   bool is_rank_by_name_ = false;
   model::ClockDrift drift_;  ///< of a file
 };

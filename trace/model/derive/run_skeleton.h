@@ -2,7 +2,9 @@
 // once and cannot hold them whole.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "trace/model/trace.h"
@@ -25,8 +27,13 @@ TraceHead head_of(Trace const& trace);
 /// In the place of the trace's own; of as many tracks.
 void replace_head(Trace& trace, TraceHead const& head);
 
-/// Gives a skeleton that was made without reading all events what only the whole tells: log, time
-/// range and whole_event_count().
-void complete_skeleton(Trace& skeleton, Trace const& whole);
+/// What only the whole tells of a skeleton that was made without reading all events.
+struct WholeOfSkeleton {
+  ImportLog log;
+  std::pair<int64_t, int64_t> time_range = {0, 0};
+  uint64_t whole_event_count = 0;
+};
+WholeOfSkeleton whole_of_skeleton(Trace const& whole);
+void complete_skeleton(Trace& skeleton, WholeOfSkeleton const& facts);
 
 }  // namespace stepscope::model

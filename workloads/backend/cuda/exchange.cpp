@@ -7,7 +7,7 @@
 
 namespace stepscope::workloads::cuda {
 
-Exchange::Exchange(uint32_t members, std::shared_ptr<Peers> peers)
+Exchange::Exchange(uint32_t members, std::shared_ptr<mpi::Peers> peers)
     : members_(members),
       peers_(std::move(peers)),
       local_(peers_ == nullptr ? members : members / peers_->size()),

@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
+#include "mpi/peers.h"
 #include "workloads/backend/backend.h"
 #include "workloads/backend/cuda/group_watch.h"
 #include "workloads/backend/cuda/nccl_group.h"
-#include "workloads/processes/peers.h"
 
 namespace stepscope::workloads::cuda {
 
@@ -45,7 +45,7 @@ class Exchange final : public Communicator {
  public:
   /// `peers`: of several processes, which have as many members each, those of rank 0 first; null:
   /// all are of this one. With them use_nccl() must follow.
-  explicit Exchange(uint32_t members, std::shared_ptr<Peers> peers = nullptr);
+  explicit Exchange(uint32_t members, std::shared_ptr<mpi::Peers> peers = nullptr);
   ~Exchange() override;
 
   [[nodiscard]] uint32_t members() const { return members_; }
@@ -87,7 +87,7 @@ class Exchange final : public Communicator {
   };
 
   uint32_t members_;
-  std::shared_ptr<Peers> peers_;
+  std::shared_ptr<mpi::Peers> peers_;
   uint32_t local_, first_;  ///< of this process
   std::mutex mutex_;
   std::condition_variable changed_;

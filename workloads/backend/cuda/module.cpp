@@ -7,11 +7,11 @@
 #include <numeric>
 #include <utility>
 
+#include "mpi/processes.h"
 #include "trace/base/files/shared_library.h"
 #include "workloads/backend/cuda/cuda_device.h"
 #include "workloads/backend/cuda/process_gpus.h"
 #include "workloads/backend/cuda_module.h"
-#include "workloads/processes/processes.h"
 
 namespace stepscope::workloads::cuda {
 namespace {
@@ -130,7 +130,7 @@ Expected<std::string> id_of(int gpu) {
   return id;
 }
 
-Expected<GpuView> look_around(GpuNames const& names, Peers const& peers) {
+Expected<GpuView> look_around(GpuNames const& names, mpi::Peers const& peers) {
   auto const count = count_gpus();
   if (!count) return base::fail_with(count);
   GpuView view = {names, peers.local_rank(), {}};
@@ -143,7 +143,7 @@ Expected<GpuView> look_around(GpuNames const& names, Peers const& peers) {
 }
 
 /// What each process takes. All must call it.
-Expected<std::vector<GpuChoice>> agree_on_gpus(GpuNames const& names, Peers& peers) {
+Expected<std::vector<GpuChoice>> agree_on_gpus(GpuNames const& names, mpi::Peers& peers) {
   auto const mine = look_around(names, peers);
   Expected<void> ready;
   if (!mine) ready = base::fail_with(mine);
@@ -156,7 +156,7 @@ Expected<std::vector<GpuChoice>> agree_on_gpus(GpuNames const& names, Peers& pee
 }
 
 /// All processes must call it; `ready`: whether this one has what it needs.
-Expected<void> connect_processes(Exchange& group, NcclGroup::Local const& local, Peers& peers,
+Expected<void> connect_processes(Exchange& group, NcclGroup::Local const& local, mpi::Peers& peers,
                                  Expected<void> ready) {
   Expected<Nccl> nccl;
   if (ready) nccl = load_nccl();
@@ -176,7 +176,7 @@ struct Meant {
   std::map<int, uint64_t> devices;  ///< on each of them, of all processes
   bool shared_with_others = false;  ///< by any two processes
 };
-Expected<Meant> find_gpus(GpuNames const& names, Peers* peers) {
+Expected<Meant> find_gpus(GpuNames const& names, mpi::Peers* peers) {
   Meant meant;
   if (peers != nullptr) {
     auto const choices = agree_on_gpus(names, *peers);
@@ -232,7 +232,7 @@ Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& opti
   // could hold another's work.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
-  std::shared_ptr<Peers> const peers = options.processes;
+  std::shared_ptr<mpi::Peers> const peers = options.processes;
   auto const meant = find_gpus(names, peers.get());
   if (!meant) return base::fail_with(meant);
   std::vector<int> const& gpus = meant->gpus;

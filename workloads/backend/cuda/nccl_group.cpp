@@ -33,7 +33,7 @@ struct Agreement {
   bool can_split = false;  ///< all of them
 };
 
-base::Expected<Agreement> agree(Nccl const& nccl, bool shares_gpus, Peers& peers) {
+base::Expected<Agreement> agree(Nccl const& nccl, bool shares_gpus, mpi::Peers& peers) {
   Agreement result;
   base::Expected<void> made;
   int version = 0;
@@ -109,7 +109,7 @@ base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl,
 }
 
 base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl, Local const& local,
-                                                              Peers& peers) {
+                                                              mpi::Peers& peers) {
   if (local.shared) ::setenv(kSharingVariable, "1", 0);  // NCCL has read none yet
   auto const agreed = agree(nccl, local.shared, peers);
   if (!agreed) return base::fail_with(agreed);
@@ -128,7 +128,7 @@ base::Expected<std::unique_ptr<NcclGroup>> NcclGroup::connect(Nccl const& nccl, 
 }
 
 base::Expected<void> NcclGroup::start(Local const& local, ncclUniqueId const& id,
-                                      Peers const& peers) {
+                                      mpi::Peers const& peers) {
   auto const count = static_cast<uint32_t>(local.gpus.size());
   for (uint32_t i = 0; i < count; ++i) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -151,7 +151,7 @@ base::Expected<void> NcclGroup::start(Local const& local, ncclUniqueId const& id
   return {};
 }
 
-base::Expected<void> NcclGroup::split(Peers const& peers) {
+base::Expected<void> NcclGroup::split(mpi::Peers const& peers) {
   auto const count = static_cast<uint32_t>(members_.size());
   for (uint32_t i = 0; i < count; ++i) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -173,7 +173,8 @@ base::Expected<void> NcclGroup::split(Peers const& peers) {
   return {};
 }
 
-base::Expected<void> NcclGroup::wait_until_connected(ncclComm_t communicator, Peers const& peers) {
+base::Expected<void> NcclGroup::wait_until_connected(ncclComm_t communicator,
+                                                     mpi::Peers const& peers) {
   auto const until = Clock::now() + peers.timeout();
   for (ncclResult_t state = ncclInProgress; state != ncclSuccess;
        std::this_thread::sleep_for(kLookEvery)) {

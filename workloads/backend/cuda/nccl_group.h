@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "mpi/peers.h"
 #include "trace/base/expected.h"
 #include "workloads/backend/cuda/libraries.h"
-#include "workloads/processes/peers.h"
 
 namespace stepscope::workloads::cuda {
 
@@ -38,7 +38,7 @@ class NcclGroup {
   /// Errors: those, NCCL is too old, a process is gone or gives up, NCCL takes longer than
   /// peers.timeout().
   static base::Expected<std::unique_ptr<NcclGroup>> connect(Nccl const& nccl, Local const& local,
-                                                            Peers& peers);
+                                                            mpi::Peers& peers);
   /// Unless the group was aborted, the work of all members of all processes must be over.
   ~NcclGroup();
   NcclGroup(NcclGroup const&) = delete;
@@ -65,11 +65,11 @@ class NcclGroup {
   };
 
   NcclGroup(Nccl const& nccl, size_t members);
-  base::Expected<void> start(Local const& local, ncclUniqueId const& id, Peers const& peers);
+  base::Expected<void> start(Local const& local, ncclUniqueId const& id, mpi::Peers const& peers);
   /// Replaces each connected communicator by one that blocks.
-  base::Expected<void> split(Peers const& peers);
+  base::Expected<void> split(mpi::Peers const& peers);
   /// Until the work of a communicator that does not block is done.
-  base::Expected<void> wait_until_connected(ncclComm_t communicator, Peers const& peers);
+  base::Expected<void> wait_until_connected(ncclComm_t communicator, mpi::Peers const& peers);
   [[nodiscard]] std::string words(ncclResult_t result) const;
 
   Nccl nccl_;

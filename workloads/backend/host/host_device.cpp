@@ -315,7 +315,7 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
   if (!counted) return base::fail_with(counted);
   uint32_t const count = *counted;
 
-  std::shared_ptr<Processes> const& processes = options.processes;
+  std::shared_ptr<mpi::Processes> const& processes = options.processes;
   uint32_t const neighbours = processes ? processes->launch().local_size : 1;
   // A launcher that binds processes to cores has divided them already. OMP_NUM_THREADS, where it is
   // set, bounds a device as it bounds any OpenMP program.

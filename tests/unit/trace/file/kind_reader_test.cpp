@@ -136,7 +136,7 @@ bool expect_same_kinds(std::string const& bytes, uint64_t kinds) {
     EXPECT_EQ(few->columns().link[i], expected);
   }
 
-  model::complete_skeleton(*few, *whole);
+  model::complete_skeleton(*few, model::whole_of_skeleton(*whole));
   EXPECT_EQ(few->whole_event_count(), whole->event_count());
   EXPECT_EQ(few->time_range(), whole->time_range());
   EXPECT_EQ(few->log().unmatched_launches, whole->log().unmatched_launches);

@@ -26,7 +26,7 @@ void for_messages(size_t count, Work const& work) {
 
 }  // namespace
 
-ProcessTransport::ProcessTransport(std::shared_ptr<Processes> processes, uint32_t local)
+ProcessTransport::ProcessTransport(std::shared_ptr<mpi::Processes> processes, uint32_t local)
     : processes_(std::move(processes)),
       local_(local),
       first_(processes_->rank() * local),

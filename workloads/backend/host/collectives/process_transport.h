@@ -6,16 +6,16 @@
 #include <memory>
 #include <vector>
 
+#include "mpi/processes.h"
 #include "workloads/backend/host/collectives/mailbox.h"
 #include "workloads/backend/host/collectives/transport.h"
-#include "workloads/processes/processes.h"
 
 namespace stepscope::workloads::host {
 
 class ProcessTransport final : public Transport {
  public:
   /// Each process has `local` members: those of process p are p · local and on.
-  ProcessTransport(std::shared_ptr<Processes> processes, uint32_t local);
+  ProcessTransport(std::shared_ptr<mpi::Processes> processes, uint32_t local);
 
   [[nodiscard]] uint64_t id() const override { return id_; }
   [[nodiscard]] uint32_t members() const override { return members_; }
@@ -41,7 +41,7 @@ class ProcessTransport final : public Transport {
   [[nodiscard]] int tag(Purpose purpose, uint32_t from, uint32_t to) const;
   Mailbox& mailbox(Purpose purpose, uint32_t from, uint32_t to);
 
-  std::shared_ptr<Processes> processes_;
+  std::shared_ptr<mpi::Processes> processes_;
   uint64_t id_;
   uint32_t local_, first_, members_;
   std::vector<std::vector<float>>

@@ -1,12 +1,12 @@
 // The library libstepscope-mpi.so; see module.h. The only source that includes MPI.
-#include "workloads/processes/mpi/module.h"
+#include "mpi/module/module.h"
 
 #include <mpi.h>
 
 #include <array>
 #include <memory>
 
-namespace stepscope::workloads {
+namespace stepscope::mpi {
 namespace {
 
 char const* error_text(int code) {
@@ -59,9 +59,9 @@ void finish() { MPI_Finalize(); }
 constexpr MpiModule kModule = {start, send, receive, test, finish};
 
 }  // namespace
-}  // namespace stepscope::workloads
+}  // namespace stepscope::mpi
 
-extern "C" __attribute__((visibility("default"))) stepscope::workloads::MpiModule const*
+extern "C" __attribute__((visibility("default"))) stepscope::mpi::MpiModule const*
 stepscope_mpi_module() {
-  return &stepscope::workloads::kModule;
+  return &stepscope::mpi::kModule;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace stepscope::workloads {
+namespace stepscope::mpi {
 
 struct Launch {
   uint32_t rank = 0, size = 1;  ///< among all processes of the job
@@ -19,4 +19,13 @@ struct Launch {
 /// for a script are no launch.
 std::optional<Launch> launch_from_environment();
 
-}  // namespace stepscope::workloads
+/// The same for a program that works together with the others of its launch by itself. It counts
+/// only what a launcher of MPI has started: directly, by a shell script, or by a program such as
+/// `time` that was given the whole command line. A training that runs such a program as a helper
+/// gets it alone.
+std::optional<Launch> direct_launch_from_environment();
+/// Whether mpirun has started this, as one of however many: it passes the standard output on, which
+/// looks like a terminal even where mpirun's own is a file. (With srun it is what it looks like.)
+bool has_passed_on_output();
+
+}  // namespace stepscope::mpi

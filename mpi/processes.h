@@ -22,25 +22,35 @@
 #include <thread>
 #include <vector>
 
+#include "mpi/launch.h"
+#include "mpi/module/module.h"
+#include "mpi/peers.h"
 #include "trace/base/expected.h"
-#include "workloads/processes/launch.h"
-#include "workloads/processes/mpi/module.h"
-#include "workloads/processes/peers.h"
 
-namespace stepscope::workloads {
+namespace stepscope::mpi {
+
+/// How long a process waits for another one, and what it says when that one is gone.
+struct Patience {
+  std::chrono::milliseconds timeout;  ///< without any message
+  /// An answer may take any time as long as its process says that it lives (watch()).
+  bool has_slow_answers = false;
+  char const* if_gone = "checkpoints and traces written so far can be read";
+  char const* if_silent = "if it only works longer, raise --collective-timeout";
+};
 
 class Processes final : public Peers {
  public:
   /// How long a process may wait for another one that sends nothing.
   static constexpr std::chrono::seconds kDefaultTimeout{25};
 
-  /// Meets the other processes; null when this one was started alone. Once a process. `timeout`
-  /// counts from then on: that all have started may take as long as the default allows. Errors: MPI
-  /// is not there or fails.
+  /// Meets the other processes of `launch`. Once a process. The timeout counts from then on: that
+  /// all have started may take as long as the default allows. Errors: MPI is not there or fails.
+  static base::Expected<std::shared_ptr<Processes>> join(Launch launch, Patience const& patience);
+  /// The same of the launch that the environment tells; null when this one was started alone.
   static base::Expected<std::shared_ptr<Processes>> join(std::chrono::milliseconds timeout);
   /// The same with an MPI that has started.
   static base::Expected<std::shared_ptr<Processes>> meet(Launch const& launch,
-                                                         std::chrono::milliseconds timeout,
+                                                         Patience const& patience,
                                                          MpiModule const& mpi);
   ~Processes() override;  ///< parts from the others when nothing has failed
   Processes(Processes const&) = delete;
@@ -102,7 +112,7 @@ class Processes final : public Peers {
     bool left = false;
   };
 
-  Processes(Launch const& launch, std::chrono::milliseconds timeout, MpiModule const& mpi);
+  Processes(Launch const& launch, Patience const& patience, MpiModule const& mpi);
   void run();
   void meet_peers();
   void set_timeout(std::chrono::milliseconds timeout);
@@ -119,6 +129,7 @@ class Processes final : public Peers {
   void fail(std::string reason);
 
   Launch launch_;
+  Patience patience_;
   std::chrono::milliseconds timeout_;  ///< with mutex_ held
   MpiModule const& mpi_;
   mutable std::mutex mutex_;
@@ -129,6 +140,7 @@ class Processes final : public Peers {
   bool stopping_ = false;
   std::optional<std::string> failure_;
   Clock::time_point looked_;
+  Clock::time_point moved_at_;                       ///< when a message was last begun, or over
   std::optional<Clock::time_point> termination_at_;  ///< by SIGTERM
   bool watching_ = false, leaving_ = false;
   Clock::time_point beat_at_;                    ///< when the last one was sent
@@ -137,4 +149,4 @@ class Processes final : public Peers {
   std::thread thread_;
 };
 
-}  // namespace stepscope::workloads
+}  // namespace stepscope::mpi

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace stepscope::workloads {
+namespace stepscope::mpi {
 
 /// All but load by one thread. Texts are errors, null = good; they stay until the next call.
 struct MpiModule {
@@ -22,4 +22,4 @@ struct MpiModule {
 /// The one symbol of the library: MpiModule const* stepscope_mpi_module().
 constexpr char const* kMpiModuleSymbol = "stepscope_mpi_module";
 
-}  // namespace stepscope::workloads
+}  // namespace stepscope::mpi

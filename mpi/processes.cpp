@@ -1,7 +1,8 @@
 // Messages between processes over MPI, and how one that is gone is noticed; see processes.h.
-#include "workloads/processes/processes.h"
+#include "mpi/processes.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,9 +15,8 @@
 #include <utility>
 
 #include "trace/base/check.h"
-#include "workloads/thread_name.h"
 
-namespace stepscope::workloads {
+namespace stepscope::mpi {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,6 +26,10 @@ namespace fs = std::filesystem;
 // have them.
 constexpr int kEagerLooks = 50;
 constexpr std::chrono::microseconds kLookEvery{50};
+// Where answers take long: once nothing has come for a while, a look every 50 µs would take a tenth
+// of the core from the work.
+constexpr std::chrono::milliseconds kAttentive{2};
+constexpr std::chrono::microseconds kSlowLookEvery{500};
 constexpr std::chrono::milliseconds kIdleLookEvery{100};
 constexpr std::chrono::milliseconds kPeersEvery{250};
 // A beat is a kilobyte: nothing beside gradients. A shorter time limit has shorter ones, so that it
@@ -103,41 +107,45 @@ bool has_ended(int64_t process_id) {
 }  // namespace
 
 base::Expected<std::shared_ptr<Processes>> Processes::join(std::chrono::milliseconds timeout) {
-  auto launch = launch_from_environment();
-  if (!launch) return std::shared_ptr<Processes>();
+  auto const launch = launch_from_environment();
+  return launch ? join(*launch, {.timeout = timeout}) : std::shared_ptr<Processes>();
+}
 
+base::Expected<std::shared_ptr<Processes>> Processes::join(Launch launch,
+                                                           Patience const& patience) {
   auto const module = load_module();
   if (!module)
-    return base::fail("process {} of {}: {}", launch->rank, launch->size, module.error().message);
+    return base::fail("process {} of {}: {}", launch.rank, launch.size, module.error().message);
 
   int rank = 0, size = 0;
   if (char const* const error = (*module)->start(&rank, &size)) return base::fail("MPI: {}", error);
-  if (static_cast<uint32_t>(size) != launch->size) {
+  if (static_cast<uint32_t>(size) != launch.size) {
     (*module)->finish();
     return base::fail(
         "the launcher says that this is one of {} processes, MPI says of {}: use the launcher of "
         "the same MPI (mpirun, or srun --mpi=pmix)",
-        launch->size, size);
+        launch.size, size);
   }
 
-  launch->rank = static_cast<uint32_t>(rank);
+  launch.rank = static_cast<uint32_t>(rank);
   expect_termination();
-  return meet(*launch, timeout, **module);
+  return meet(launch, patience, **module);
 }
 
 base::Expected<std::shared_ptr<Processes>> Processes::meet(Launch const& launch,
-                                                           std::chrono::milliseconds timeout,
+                                                           Patience const& patience,
                                                            MpiModule const& mpi) {
-  std::shared_ptr<Processes> processes(new Processes(launch, timeout, mpi));
+  std::shared_ptr<Processes> processes(new Processes(launch, patience, mpi));
   processes->meet_peers();
-  processes->set_timeout(timeout);
+  processes->set_timeout(patience.timeout);
   if (auto const reason = processes->failure()) return base::fail("{}", *reason);
   return processes;
 }
 
-Processes::Processes(Launch const& launch, std::chrono::milliseconds timeout, MpiModule const& mpi)
+Processes::Processes(Launch const& launch, Patience const& patience, MpiModule const& mpi)
     : launch_(launch),
-      timeout_(std::max<std::chrono::milliseconds>(timeout, kDefaultTimeout)),
+      patience_(patience),
+      timeout_(std::max<std::chrono::milliseconds>(patience.timeout, kDefaultTimeout)),
       mpi_(mpi),
       peers_(launch.size),
       looked_(Clock::now()) {
@@ -406,10 +414,8 @@ void Processes::look_after_peers() {
       // Its last words may have come since.
       test_active();
       if (peers_[peer].left || failure_) continue;
-      return fail(
-          fmt::format("rank {} is gone: its process {} has ended; checkpoints and traces written "
-                      "so far can be read",
-                      peer, process));
+      return fail(fmt::format("rank {} is gone: its process {} has ended; {}", peer, process,
+                              patience_.if_gone));
     }
   }
 
@@ -428,27 +434,32 @@ void Processes::look_for_silence(Clock::time_point now) {
     // A process whose messages come may still hang where they are not made: beats are no answer to
     // what is waited for.
     Peer const& peer = peers_[message->peer];
-    auto const last = message->tag == kBeatTag ? peer.lived : peer.heard;
-    if (message->sent || now - std::max(message->since, last) < timeout_) continue;
-    return fail(
-        fmt::format("nothing came from rank {} for {} s: it hangs or is gone, or waits for one "
-                    "that does; if it only works longer, raise --collective-timeout",
-                    message->peer, std::chrono::duration<double>(timeout_).count()));
+    bool const is_beat = message->tag == kBeatTag;
+    auto const last = is_beat ? peer.lived : peer.heard;
+
+    if (message->sent || (patience_.has_slow_answers && watching_ && !is_beat)) continue;
+    if (now - std::max(message->since, last) < timeout_) continue;
+    return fail(fmt::format(
+        "nothing came from rank {} for {} s: it hangs or is gone, or waits for one "
+        "that does; {}",
+        message->peer, std::chrono::duration<double>(timeout_).count(), patience_.if_silent));
   }
 }
 
 void Processes::run() {
-  name_this_thread("messages");
+  pthread_setname_np(pthread_self(), "messages");
   int looks = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
     beat();
+    if (!submitted_.empty()) moved_at_ = Clock::now();
     begin_new();
     bool const moved = test_active();
     look_after_peers();
 
     if (failure_ || (stopping_ && submitted_.empty() && active_.empty())) return;
     looks = moved ? 0 : looks + 1;
+    if (moved) moved_at_ = Clock::now();
 
     if (!submitted_.empty()) continue;
     if (active_.empty()) {
@@ -458,6 +469,8 @@ void Processes::run() {
                            [](auto const& message) { return message->tag == kBeatTag; })) {
       wake_.wait_for(lock, kBeatLookEvery);
       looks = 0;
+    } else if (patience_.has_slow_answers && Clock::now() - moved_at_ > kAttentive) {
+      wake_.wait_for(lock, kSlowLookEvery);
     } else if (looks < kEagerLooks) {
       lock.unlock();
       sched_yield();
@@ -468,4 +481,4 @@ void Processes::run() {
   }
 }
 
-}  // namespace stepscope::workloads
+}  // namespace stepscope::mpi

@@ -13,9 +13,9 @@
 #include <tuple>
 #include <vector>
 
-#include "workloads/processes/processes.h"
+#include "mpi/processes.h"
 
-namespace stepscope::workloads::testing {
+namespace stepscope::mpi::testing {
 
 class FakeMpi {
  public:
@@ -111,11 +111,12 @@ void as_processes(uint32_t size, std::chrono::milliseconds timeout, Work const& 
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < size; ++rank) {
     threads.emplace_back([=, &work] {
-      auto processes = Processes::meet({rank, size, rank, size}, timeout, FakeMpi::module(rank));
+      auto processes =
+          Processes::meet({rank, size, rank, size}, {.timeout = timeout}, FakeMpi::module(rank));
       work(processes.value());
     });
   }
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace stepscope::workloads::testing
+}  // namespace stepscope::mpi::testing

@@ -11,7 +11,7 @@
 
 #include "trace/base/expected.h"
 
-namespace stepscope::workloads {
+namespace stepscope::mpi {
 
 class Peers {
  public:
@@ -41,4 +41,4 @@ class Peers {
   [[nodiscard]] virtual std::optional<std::string> failure() const = 0;
 };
 
-}  // namespace stepscope::workloads
+}  // namespace stepscope::mpi

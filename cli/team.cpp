@@ -1,0 +1,136 @@
+#include "cli/team.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "cli/command.h"
+#include "mpi/launch.h"
+#include "mpi/processes.h"
+#include "run_loading/team/helper.h"
+#include "trace/base/files/mapped_file.h"
+#include "trace/base/malloc_tuning.h"
+
+namespace stepscope::cli {
+namespace {
+
+constexpr std::array kShared = {"analyze", "report", "compare", "check", "query", "whatif"};
+
+/// Silence of this length of a process that should say every second that it lives.
+constexpr mpi::Patience kPatience{mpi::Processes::kDefaultTimeout, true,
+                                  "nothing was written, start the command again",
+                                  "nothing was written, start the command again"};
+
+std::unique_ptr<run_loading::Team>& the_team() {
+  static std::unique_ptr<run_loading::Team> one;
+  return one;
+}
+
+/// Says once that the others do not come, where the time until an object of it goes is long.
+class WaitingNote {
+ public:
+  WaitingNote()
+      : thread_([this] {
+          std::unique_lock lock(mutex_);
+          if (over_.wait_for(lock, std::chrono::seconds(15), [this] { return is_over_; })) return;
+          std::fputs(
+              "stepscope: still waiting for the other processes of the launcher; to read the run "
+              "with this process alone, start it with --alone\n",
+              stderr);
+        }) {}
+  ~WaitingNote() {
+    {
+      std::lock_guard const lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    thread_.join();
+  }
+  WaitingNote(WaitingNote const&) = delete;
+  WaitingNote& operator=(WaitingNote const&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+/// The same in all processes of one program: messages are as its memory has them.
+std::string program_identity() {
+  auto const program = base::MappedFile::open("/proc/self/exe");
+  std::string_view const bytes =
+      program ? std::string_view(reinterpret_cast<char const*>(program->bytes().data()),
+                                 program->bytes().size())
+              : std::string_view();
+  return fmt::format("{} {}", STEPSCOPE_VERSION, std::hash<std::string_view>{}(bytes));
+}
+
+/// Error: of the first process that is another program, or was started with other options.
+base::Expected<void> agree(mpi::Processes& processes, std::vector<std::string> const& arguments) {
+  std::string options;
+  for (std::string const& argument : arguments) options += (options.empty() ? "" : " ") + argument;
+  auto const programs = processes.all_gather(program_identity());
+  auto const commands = processes.all_gather(options);
+  if (auto const why = processes.failure()) return base::fail("{}", *why);
+
+  for (uint32_t rank = 1; rank < processes.size(); ++rank) {
+    if (programs[rank] != programs[0])
+      return base::fail(
+          "process {} is another build of Stepscope than process 0: start the same program on all "
+          "machines",
+          rank);
+    if (commands[rank] != commands[0])
+      return base::fail(
+          "process {} was started with \"{}\", process 0 with \"{}\": start all with the same "
+          "command line, or each by itself with --alone",
+          rank, commands[rank], commands[0]);
+  }
+  return {};
+}
+
+}  // namespace
+
+bool& is_alone() {
+  static bool alone = false;
+  return alone;
+}
+
+run_loading::Team* team() { return the_team().get(); }
+void leave_team() { the_team().reset(); }
+
+std::optional<int> join_team(std::string const& command,
+                             std::vector<std::string> const& arguments) {
+  auto const is_shared = [&](char const* name) { return name == command; };
+  if (is_alone() || std::none_of(kShared.begin(), kShared.end(), is_shared)) return std::nullopt;
+  auto const launch = mpi::direct_launch_from_environment();
+  if (!launch) return std::nullopt;
+
+  std::optional<WaitingNote> note(std::in_place);
+  auto const joined = mpi::Processes::join(*launch, kPatience);
+  note.reset();
+  if (!joined) return report_error(joined.error());
+
+  // Every process knows the error: one says it.
+  if (auto const agreed = agree(**joined, arguments); !agreed)
+    return (*joined)->rank() == 0 ? report_error(agreed.error()) : kWrongUse;
+
+  if ((*joined)->rank() == 0) {
+    the_team() = std::make_unique<run_loading::Team>(*joined);
+    return std::nullopt;
+  }
+
+  base::keep_freed_memory();
+  auto const helped = run_loading::help(**joined);
+  return helped ? kGood : report_error(helped.error());
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,218 @@
+#include "run_loading/team/helper.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "analyzer/metrics/steps/skeleton_rows.h"
+#include "run_loading/process_reading.h"
+#include "run_loading/team/team.h"
+#include "trace/import/open/open_run.h"
+
+namespace stepscope::run_loading {
+namespace {
+
+using base::Expected;
+
+tl::unexpected<base::Error> no_question() {
+  return base::fail("a question of process 0 cannot be read");
+}
+
+import::RemoteTrace::Facts facts_of(import::TraceSource const& source){
+    return {{source.info(),
+             source.log(),
+             {source.tracks().begin(), source.tracks().end()},
+             {source.devices().begin(), source.devices().end()}},
+            source.event_counts(),
+            source.kinds(),
+            source.time_range(),
+            source.is_rank_by_name()};
+}  // namespace
+
+/// A source of this process, as process 0 sees it.
+class OpenedHere final : public import::RemoteTrace {
+ public:
+  explicit OpenedHere(import::TraceSource source)
+      : RemoteTrace(facts_of(source)), source_(std::move(source)) {}
+
+  [[nodiscard]] Expected<std::vector<file::StepSpan>> steps() const override {
+    return source_.steps();
+  }
+  [[nodiscard]] Expected<model::Trace> copy(file::Selection const& selection) const override {
+    if (!source_.is_in_memory()) {
+      auto trace = source_.copy(selection);
+      source_.release_pages();
+      return trace;
+    }
+    // What there was no room to pack.
+    auto const whole = source_.read(selection);
+    if (!whole) return base::fail_with(whole);
+    return std::move(*model::unpacked_trace(model::packed_trace(**whole)));
+  }
+  [[nodiscard]] std::optional<model::Trace> read_kinds(uint64_t kinds) const override {
+    auto trace = source_.read_kinds(kinds);
+    source_.release_pages();
+    return trace;
+  }
+
+ private:
+  import::TraceSource source_;
+};
+
+/// The source as process 0 has it in its run.
+import::RankSource placed(std::shared_ptr<import::RemoteTrace const> opened,
+                          PlaceInRun const& place){import::TraceSource source(std::move(opened));
+source.assume_rank(place.info.rank);
+source.assume_world_size(place.info.world_size);
+if (!place.drift.is_none()) source.correct_drift(place.drift);
+return {std::move(source), place.offset_ns, place.file, place.rank_drift};
+}  // namespace stepscope::run_loading
+
+}  // namespace
+
+std::shared_ptr<Helper::Own> Helper::find_own(uint64_t number) {
+  std::lock_guard const lock(mutex_);
+  auto const found = own_.find(number);
+  return found == own_.end() ? nullptr : found->second;
+}
+
+Expected<FoundFiles> find_here(std::string const& path) {
+  auto const files = import::find_run_files(path);
+  if (!files) return base::fail_with(files);
+
+  FoundFiles found{{}, files->notes};
+  for (std::string const& file : files->files) {
+    std::error_code error;
+    uint64_t const bytes = std::filesystem::file_size(file, error);
+    // What is not there may be with another process.
+    if (!error) found.files.push_back({file, bytes});
+  }
+  return found;
+}
+
+Expected<std::string> Helper::find(std::string_view question) {
+  std::string path;
+  if (!unpack_fields(question, path)) return no_question();
+  auto const found = find_here(path);
+  if (!found) return base::fail_with(found);
+  return packed_fields(*found);
+}
+
+Expected<std::string> Helper::open(std::string_view question) {
+  std::string path;
+  if (!unpack_fields(question, path)) return no_question();
+  auto sources = import::open_files({path}, {0, 0});
+  if (!sources.front()) return base::fail_with(sources.front());
+
+  std::vector<OpenedThere> opened;
+  for (import::TraceSource& source : *sources.front()) {
+    auto own = std::make_shared<Own>();
+    own->opened = std::make_shared<OpenedHere>(std::move(source));
+    std::lock_guard const lock(mutex_);
+    opened.push_back({next_, own->opened->facts()});
+    own_.emplace(next_++, std::move(own));
+  }
+  return packed_fields(opened);
+}
+
+Expected<std::string> Helper::steps(std::string_view question) {
+  uint64_t number = 0;
+  auto const own = unpack_fields(question, number) ? find_own(number) : nullptr;
+  if (!own) return no_question();
+  auto const steps = own->opened->steps();
+  if (!steps) return base::fail_with(steps);
+  return packed_fields(*steps);
+}
+
+Expected<std::string> Helper::copy(std::string_view question) {
+  uint64_t number = 0;
+  file::Selection selection;
+  auto const own = unpack_fields(question, number, selection) ? find_own(number) : nullptr;
+  if (!own) return no_question();
+  auto const trace = own->opened->copy(selection);
+  if (!trace) return base::fail_with(trace);
+  return model::packed_trace(*trace);
+}
+
+Expected<std::string> Helper::read_kinds(std::string_view question) {
+  uint64_t number = 0, kinds = 0;
+  auto const own = unpack_fields(question, number, kinds) ? find_own(number) : nullptr;
+  if (!own) return no_question();
+  auto const trace = own->opened->read_kinds(kinds);
+  return trace ? model::packed_trace(*trace) : std::string();
+}
+
+Expected<std::string> Helper::make_skeleton(std::string_view question) {
+  uint64_t number = 0;
+  PlaceInRun place;
+  bool is_analyzed = false;
+  auto const own = unpack_fields(question, number, place, is_analyzed) ? find_own(number) : nullptr;
+  if (!own) return no_question();
+
+  own->in_run.emplace(placed(own->opened, place));
+  auto skeleton = read_skeleton(own->in_run->source, is_analyzed);
+  if (!skeleton) return base::fail_with(skeleton);
+  std::string bytes = model::packed_trace(*skeleton);
+  own->skeleton = {std::move(*skeleton), place.offset_ns, place.file, place.rank_drift};
+  return bytes;
+}
+
+Expected<std::string> Helper::observe(std::string_view question) {
+  uint64_t number = 0;
+  std::string asked;
+  auto const own = unpack_fields(question, number, asked) ? find_own(number) : nullptr;
+  auto process = own && own->in_run ? analyzer::unpacked_question(asked) : std::nullopt;
+  if (!process) return no_question();
+
+  auto const whole = read_process(*own->in_run, observed_selection());
+  if (!whole) return base::fail_with(whole);
+  auto const observed = analyzer::answer_question(std::move(*process), own->skeleton, *whole);
+  if (!observed) return base::fail_with(observed);
+
+  base::Packer at;
+  constexpr size_t kUsualBytes = size_t{2} << 20;
+  at.reserve(kUsualBytes);
+  analyzer::pack_answer(at, *observed);
+  at(model::whole_of_skeleton(whole->trace));
+  return std::move(at).take();
+}
+
+Expected<std::string> Helper::forget(std::string_view question) {
+  uint64_t number = 0;
+  if (!unpack_fields(question, number)) return no_question();
+  std::lock_guard const lock(mutex_);
+  own_.erase(number);
+  return std::string();
+}
+
+Expected<std::string> Helper::answer(std::string_view question) {
+  if (question.empty()) return no_question();
+  auto const asks = static_cast<Asks>(question.front());
+  question.remove_prefix(1);
+  switch (asks) {
+    case Asks::kFind:
+      return find(question);
+    case Asks::kOpen:
+      return open(question);
+    case Asks::kSteps:
+      return steps(question);
+    case Asks::kCopy:
+      return copy(question);
+    case Asks::kReadKinds:
+      return read_kinds(question);
+    case Asks::kSkeleton:
+      return make_skeleton(question);
+    case Asks::kObserve:
+      return observe(question);
+    case Asks::kForget:
+      return forget(question);
+  }
+  return no_question();
+}
+
+Expected<void> help(mpi::Processes& processes) {
+  Helper helper;
+  return serve(processes, [&](std::string_view question) { return helper.answer(question); });
+}
+
+}  // namespace stepscope::run_loading

@@ -1,0 +1,183 @@
+// Questions and answers over the messages of the processes; see team.h. A channel carries one
+// question at a time, under two tags of its own.
+#include "run_loading/team/team.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <tbb/parallel_pipeline.h>
+
+#include "analyzer/analyze.h"
+
+namespace stepscope::run_loading {
+namespace {
+
+using base::Expected;
+using mpi::Processes;
+
+constexpr uint32_t kMostChannels = 64;
+/// One message carries at most INT_MAX bytes.
+constexpr size_t kMostAtOnce = size_t{1} << 30;
+
+int question_tag(uint32_t channel) { return static_cast<int>(2 * channel); }
+int answer_tag(uint32_t channel) { return static_cast<int>(2 * channel + 1); }
+
+/// What goes ahead of a text.
+struct Head {
+  uint64_t bytes = 0;
+  uint64_t is_good = 1;  ///< else the text of an answer is an error
+};
+
+void send_text(Processes& processes, uint32_t to, int tag, std::string const& text,
+               bool is_good = true) {
+  Head const head{text.size(), is_good ? uint64_t{1} : 0};
+  processes.send(to, tag, &head, sizeof head);
+  for (size_t at = 0; at < text.size(); at += kMostAtOnce)
+    processes.send(to, tag, text.data() + at, std::min(kMostAtOnce, text.size() - at));
+}
+
+struct Received {
+  std::string text;
+  bool is_good = true;
+};
+/// Nothing after a failure of the processes.
+std::optional<Received> receive_text(Processes& processes, uint32_t from, int tag) {
+  Head head;
+  if (!processes.receive(from, tag, &head, sizeof head)) return std::nullopt;
+  Received received{std::string(head.bytes, '\0'), head.is_good != 0};
+  std::string& text = received.text;
+  for (size_t at = 0; at < text.size(); at += kMostAtOnce)
+    if (!processes.receive(from, tag, text.data() + at, std::min(kMostAtOnce, text.size() - at)))
+      return std::nullopt;
+  return received;
+}
+
+std::string why_gone(Processes const& processes) {
+  return processes.failure().value_or("another process of the analysis is gone");
+}
+
+/// Calls work(i) for each of `items`, as many at once as this process analyzes processes.
+void on_own_cores(std::vector<size_t> const& items, std::function<void(size_t)> const& work) {
+  size_t next = 0;
+  auto const take = [&](tbb::flow_control& control) -> size_t {
+    if (next == items.size()) control.stop();
+    return next == items.size() ? 0 : items[next++];
+  };
+  tbb::parallel_pipeline(analyzer::processes_at_once(),
+                         tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
+                             tbb::make_filter<size_t, void>(tbb::filter_mode::parallel, work));
+}
+
+}  // namespace
+
+uint32_t channels_of_this_process() {
+  // One more than cores: while an answer is on its way, the next question is worked on.
+  return static_cast<uint32_t>(analyzer::processes_at_once()) + 1;
+}
+
+Team::Team(std::shared_ptr<mpi::Processes> processes)
+    : processes_(std::move(processes)), helpers_(processes_->size()) {
+  processes_->watch();
+  std::vector<std::string> const all =
+      processes_->all_gather(std::to_string(channels_of_this_process()));
+  for (uint32_t rank = 1; rank < size(); ++rank) {
+    uint32_t const channels = static_cast<uint32_t>(std::strtoul(all[rank].c_str(), nullptr, 10));
+    for (uint32_t channel = 0; channel < std::clamp(channels, 1U, kMostChannels); ++channel)
+      helpers_[rank].free.push_back(channel);
+  }
+}
+
+Team::~Team() {
+  for (uint32_t rank = 1; rank < size(); ++rank)
+    for (uint32_t const channel : helpers_[rank].free)
+      send_text(*processes_, rank, question_tag(channel), "");
+}
+
+void Team::forget(uint32_t helper, std::string question) {
+  std::lock_guard const lock(mutex_);
+  helpers_[helper].forgotten.push_back(std::move(question));
+}
+
+Expected<std::string> Team::ask(uint32_t helper, std::string const& question) {
+  uint32_t channel = 0;
+  std::vector<std::string> forgotten;
+  {
+    std::unique_lock lock(mutex_);
+    freed_.wait(lock, [&] { return !helpers_[helper].free.empty(); });
+    channel = helpers_[helper].free.back();
+    helpers_[helper].free.pop_back();
+    forgotten.swap(helpers_[helper].forgotten);
+  }
+
+  for (std::string const& each : forgotten) {
+    send_text(*processes_, helper, question_tag(channel), each);
+    receive_text(*processes_, helper, answer_tag(channel));
+  }
+
+  send_text(*processes_, helper, question_tag(channel), question);
+  auto answer = receive_text(*processes_, helper, answer_tag(channel));
+  {
+    std::lock_guard const lock(mutex_);
+    helpers_[helper].free.push_back(channel);
+  }
+  freed_.notify_one();
+  if (!answer) return base::fail("{}", why_gone(*processes_));
+  if (!answer->is_good) return base::fail("{}", answer->text);
+  return std::move(answer->text);
+}
+
+void Team::spread(std::vector<uint32_t> const& owner_of, std::function<void(size_t)> const& work) {
+  std::vector<std::vector<size_t>> items(size());
+  for (size_t i = 0; i < owner_of.size(); ++i) items[owner_of[i]].push_back(i);
+
+  std::vector<std::atomic<size_t>> next(size());
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 1; rank < size(); ++rank) {
+    size_t const count = std::min(helpers_[rank].free.size(), items[rank].size());
+    for (size_t thread = 0; thread < count; ++thread)
+      threads.emplace_back([&, rank] {
+        for (size_t i = next[rank]++; i < items[rank].size(); i = next[rank]++)
+          work(items[rank][i]);
+      });
+  }
+
+  on_own_cores(items[0], work);
+  for (std::thread& thread : threads) thread.join();
+}
+
+void spread(Team* team, std::vector<uint32_t> const& owner_of,
+            std::function<void(size_t)> const& work) {
+  if (team != nullptr) return team->spread(owner_of, work);
+  std::vector<size_t> items(owner_of.size());
+  std::iota(items.begin(), items.end(), size_t{0});
+  on_own_cores(items, work);
+}
+
+Expected<void> serve(Processes& processes,
+                     std::function<Expected<std::string>(std::string_view)> const& answer) {
+  processes.watch();
+  uint32_t const channels = std::min(channels_of_this_process(), kMostChannels);
+  processes.all_gather(std::to_string(channels));
+
+  std::vector<std::thread> threads;
+  for (uint32_t channel = 0; channel < channels; ++channel)
+    threads.emplace_back([&, channel] {
+      for (;;) {
+        auto const question = receive_text(processes, 0, question_tag(channel));
+        if (!question || question->text.empty()) return;
+        auto const given = answer(question->text);
+        send_text(processes, 0, answer_tag(channel), given ? *given : given.error().message,
+                  given.has_value());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+
+  if (processes.failure()) return base::fail("{}", why_gone(processes));
+  return {};
+}
+
+}  // namespace stepscope::run_loading

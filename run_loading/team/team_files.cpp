@@ -1,0 +1,173 @@
+#include "run_loading/team/team_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "run_loading/team/helper.h"
+#include "trace/import/common/rank_from_name.h"
+
+namespace stepscope::run_loading {
+namespace {
+
+using base::Expected;
+
+/// A source that a helper has opened.
+class OpenedByHelper final : public import::RemoteTrace {
+ public:
+  OpenedByHelper(Team& team, uint32_t rank, OpenedThere opened)
+      : RemoteTrace(std::move(opened.facts)), team_(team), owner_{rank, opened.number} {}
+  ~OpenedByHelper() override { team_.forget(owner_.rank, question(Asks::kForget)); }
+
+  [[nodiscard]] SourceOwner owner() const { return owner_; }
+
+  [[nodiscard]] Expected<std::vector<file::StepSpan>> steps() const override {
+    auto const answer = team_.ask(owner_.rank, question(Asks::kSteps));
+    if (!answer) return base::fail_with(answer);
+    std::vector<file::StepSpan> steps;
+    if (!unpack_fields(*answer, steps)) return unreadable();
+    return steps;
+  }
+  [[nodiscard]] Expected<model::Trace> copy(file::Selection const& selection) const override {
+    auto const answer = team_.ask(owner_.rank, question(Asks::kCopy, selection));
+    if (!answer) return base::fail_with(answer);
+    auto trace = model::unpacked_trace(*answer);
+    if (!trace) return unreadable();
+    return std::move(*trace);
+  }
+  [[nodiscard]] std::optional<model::Trace> read_kinds(uint64_t kinds) const override {
+    auto const answer = team_.ask(owner_.rank, question(Asks::kReadKinds, kinds));
+    return answer && !answer->empty() ? model::unpacked_trace(*answer) : std::nullopt;
+  }
+
+ private:
+  template <class... Fields>
+  [[nodiscard]] std::string question(Asks asks, Fields const&... fields) const {
+    return packed_fields(asks, owner_.number, fields...);
+  }
+  [[nodiscard]] tl::unexpected<base::Error> unreadable() const {
+    return base::fail("an answer of rank {} cannot be read", owner_.rank);
+  }
+
+  Team& team_;
+  SourceOwner owner_;
+};
+
+}  // namespace
+
+std::vector<uint32_t> divide(std::vector<uint64_t> const& sizes,
+                             std::vector<std::vector<uint32_t>> const& candidates,
+                             uint32_t owners) {
+  std::vector<size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+
+  std::vector<uint32_t> result(sizes.size());
+  // To take the others' answers in costs process 0 about an eighth of observing itself.
+  std::vector<uint64_t> loads(owners);
+  uint64_t const all = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
+  loads[0] = all / 8 / owners * (owners - 1);
+  for (size_t const item : order) {
+    // The last one, where several have least.
+    uint32_t least = candidates[item].front();
+    for (uint32_t const owner : candidates[item])
+      if (loads[owner] <= loads[least]) least = owner;
+    result[item] = least;
+    loads[least] += sizes[item] + 1;
+  }
+  return result;
+}
+
+TeamFiles::TeamFiles(Team& team) : team_(team) {}
+
+Expected<import::RunFiles> TeamFiles::find(std::string const& path) {
+  std::vector<std::optional<Expected<FoundFiles>>> found(team_.size());
+  std::vector<uint32_t> owners(team_.size());
+  std::iota(owners.begin(), owners.end(), uint32_t{0});
+  team_.spread(owners, [&](size_t rank) {
+    found[rank].emplace(rank == 0 ? find_here(path) : find_there(owners[rank], path));
+  });
+
+  import::RunFiles run;
+  bool is_first = true, are_alike = true;
+  for (uint32_t rank = 0; rank < team_.size(); ++rank) {
+    if (!*found[rank] || (*found[rank])->files.empty()) continue;
+    std::vector<std::string> names;
+    for (FoundFiles::File const& file : (*found[rank])->files) {
+      names.push_back(file.path);
+      Seen& seen = seen_[file.path];
+      seen.bytes = std::max(seen.bytes, file.bytes);
+      seen.by.push_back(rank);
+    }
+
+    are_alike = are_alike && (is_first || names == run.files);
+    is_first = false;
+    for (std::string& name : names)
+      if (std::find(run.files.begin(), run.files.end(), name) == run.files.end())
+        run.files.push_back(std::move(name));
+    for (std::string const& note : (*found[rank])->notes)
+      if (std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end())
+        run.notes.push_back(note);
+  }
+
+  if (!are_alike) std::sort(run.files.begin(), run.files.end(), import::natural_less);
+  if (!is_first) return run;
+  if (!*found[0]) return base::fail_with(*found[0]);
+  return import::find_run_files(path);
+}
+
+Expected<FoundFiles> TeamFiles::find_there(uint32_t rank, std::string const& path) {
+  auto const answer = team_.ask(rank, packed_fields(Asks::kFind, path));
+  if (!answer) return base::fail_with(answer);
+  FoundFiles found;
+  if (!unpack_fields(*answer, found))
+    return base::fail("an answer of rank {} cannot be read", rank);
+  return found;
+}
+
+std::vector<import::OpenedFile> TeamFiles::open(std::vector<std::string> const& files) {
+  std::vector<uint64_t> sizes;
+  std::vector<std::vector<uint32_t>> seen_by;
+  for (std::string const& file : files) {
+    Seen const& seen = seen_[file];
+    sizes.push_back(seen.bytes);
+    // A file that no process sees is opened here, for its error.
+    seen_by.push_back(seen.by.empty() ? std::vector<uint32_t>{0} : seen.by);
+  }
+
+  std::vector<uint32_t> const owners = divide(sizes, seen_by, team_.size());
+  std::vector<std::optional<import::OpenedFile>> opened(files.size());
+  team_.spread(owners, [&](size_t i) {
+    if (owners[i] == 0)
+      opened[i].emplace(std::move(import::open_files({files[i]}, {0, 0}).front()));
+    else
+      opened[i].emplace(open_there(owners[i], files[i]));
+  });
+
+  std::vector<import::OpenedFile> result;
+  for (auto& file : opened) result.push_back(std::move(*file));
+  return result;
+}
+
+import::OpenedFile TeamFiles::open_there(uint32_t rank, std::string const& path){
+    auto const answer = team_.ask(rank, packed_fields(Asks::kOpen, path));
+if (!answer) return base::fail_with(answer);
+std::vector<OpenedThere> opened;
+if (!unpack_fields(*answer, opened)) return base::fail("an answer of rank {} cannot be read", rank);
+
+std::vector<import::TraceSource> sources;
+for (OpenedThere& each : opened)
+  sources.emplace_back(std::make_shared<OpenedByHelper const>(team_, rank, std::move(each)));
+return sources;
+}  // namespace stepscope::run_loading
+
+SourceOwner owner_of(import::TraceSource const& source) {
+  auto const* const remote = dynamic_cast<OpenedByHelper const*>(source.remote());
+  return remote == nullptr ? SourceOwner() : remote->owner();
+}
+
+}  // namespace stepscope::run_loading
