@@ -114,6 +114,15 @@ std::optional<int> join_team(std::string const& command,
   auto const launch = mpi::direct_launch_from_environment();
   if (!launch) return std::nullopt;
 
+  if (!mpi::has_process_manager()) {
+    if (launch->rank == 0)
+      std::fprintf(stderr,
+                   "stepscope: srun has started %u processes that cannot meet, so that each reads "
+                   "the whole run: share it with srun --mpi=pmix, or say --alone\n",
+                   launch->size);
+    return std::nullopt;
+  }
+
   std::optional<WaitingNote> note(std::in_place);
   auto const joined = mpi::Processes::join(*launch, kPatience);
   note.reset();

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 namespace stepscope::mpi {
 namespace {
@@ -107,6 +108,12 @@ int64_t parent_of(int64_t process) {
 std::optional<Launch> launch_from_environment() {
   auto const found = find_launch();
   return found ? std::optional(found->launch) : std::nullopt;
+}
+
+bool has_process_manager() {
+  auto const found = find_launch();
+  bool const is_of_slurm = found && std::string_view(found->by->rank) == "SLURM_PROCID";
+  return !is_of_slurm || std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
 }
 
 bool has_passed_on_output() {

@@ -24,6 +24,9 @@ std::optional<Launch> launch_from_environment();
 /// `time` that was given the whole command line. A training that runs such a program as a helper
 /// gets it alone.
 std::optional<Launch> direct_launch_from_environment();
+/// Whether processes of this launch can meet: srun starts them without a process manager where its
+/// --mpi does not name one, and MPI would end the program.
+bool has_process_manager();
 /// Whether mpirun has started this, as one of however many: it passes the standard output on, which
 /// looks like a terminal even where mpirun's own is a file. (With srun it is what it looks like.)
 bool has_passed_on_output();

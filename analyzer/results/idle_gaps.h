@@ -32,10 +32,11 @@ struct IdleGap {
   IdleCause cause = IdleCause::kUnexplained;
   bool host_is_apart =
       false;  ///< the host event is a range that lies within the gap and takes half of it or more
-  model::EventId host_row;     ///< the host event that explains it; invalid = none was running
-  model::EventId next_op_row;  ///< the device op that ends the gap; invalid = none does
-  model::StringId host_name;   ///< of the host event; valid if that is there
-  model::TrackId host_track;   ///< its thread
+  model::EventId host_row;       ///< the host event that explains it; invalid = none was running
+  model::EventId next_op_row;    ///< the device op that ends the gap; invalid = none does
+  model::StringId host_name;     ///< of the host event; valid if that is there
+  model::StringId next_op_name;  ///< of the device op that ends the gap; valid if that is there
+  model::TrackId host_track;     ///< its thread
   /// The host is late because syncs blocked it before (metrics/host/sync_lead.h).
   bool is_way_from_sync = false;
   /// The host copies the pageable memory of the copy that ends the gap (metrics/work/copies.h).
@@ -48,7 +49,7 @@ class DeviceGaps {
  public:
   DeviceGaps() = default;
   /// Gaps of this device. Without rows host_row and next_op_row are lost: those of a trace that
-  /// does not stay in memory say nothing.
+  /// does not stay in memory say nothing. Their names stay.
   DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_rows = true);
 
   [[nodiscard]] DeviceRef ref() const { return ref_; }
@@ -78,7 +79,7 @@ class DeviceGaps {
   struct Reason {
     IdleCause cause = IdleCause::kUnexplained;
     bool host_is_apart = false;
-    model::StringId host_name;
+    model::StringId host_name, next_op_name;
     model::TrackId host_track;
     bool is_way_from_sync = false;
     bool is_staging = false;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "mpi/launch.h"
 #include "query/output.h"
 #include "query/part.h"
 #include "query/schema.h"
@@ -29,7 +30,7 @@ struct QueryOptions {
 std::unique_ptr<query::ResultWriter> writer_of(std::string const& format) {
   if (format == "csv") return query::csv_writer(stdout);
   if (format == "json") return query::json_writer(stdout);
-  bool const terminal = ::isatty(STDOUT_FILENO) == 1;
+  bool const terminal = ::isatty(STDOUT_FILENO) == 1 && !mpi::has_passed_on_output();
   return query::table_writer(stdout, terminal ? static_cast<size_t>(terminal_width()) : 0);
 }
 

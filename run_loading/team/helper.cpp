@@ -181,7 +181,7 @@ Expected<std::string> Helper::forget(std::string_view question) {
   uint64_t number = 0;
   if (!unpack_fields(question, number)) return no_question();
   std::lock_guard const lock(mutex_);
-  own_.erase(number);
+  if (own_.erase(number) == 0) return no_question();
   return std::string();
 }
 

@@ -67,10 +67,7 @@ std::vector<uint32_t> divide(std::vector<uint64_t> const& sizes,
                    [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
 
   std::vector<uint32_t> result(sizes.size());
-  // To take the others' answers in costs process 0 about an eighth of observing itself.
   std::vector<uint64_t> loads(owners);
-  uint64_t const all = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
-  loads[0] = all / 8 / owners * (owners - 1);
   for (size_t const item : order) {
     // The last one, where several have least.
     uint32_t least = candidates[item].front();

@@ -16,7 +16,7 @@
 namespace stepscope::run_loading {
 
 /// Divides work by its size, so that the slowest owner is done early: an owner for each item, out
-/// of its candidates (none empty). Greedy: the largest items first. Owner 0 gets less.
+/// of its candidates (none empty). Greedy: the largest items first.
 std::vector<uint32_t> divide(std::vector<uint64_t> const& sizes,
                              std::vector<std::vector<uint32_t>> const& candidates, uint32_t owners);
 

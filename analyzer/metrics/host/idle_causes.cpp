@@ -281,6 +281,7 @@ class GapExplainer {
     gap.when.end = piece.when.end;
     gap.cause = piece.cause;
     gap.next_op_row = next_op_;
+    if (next_op_.valid()) gap.next_op_name = rows_.name(next_op_.value);
     if (piece.cause == IdleCause::kUnexplained) gap.why_not = why_not_explained();
     if (EventId const row = host_row(piece); row.valid()) blame(row.value, gap);
   }

@@ -166,8 +166,7 @@ std::string gaps_table(Page const& page) {
         rank < page.run.ranks.size() ? &page.run.ranks[rank].trace : nullptr;
 
     bool const has_host = trace != nullptr && gap.host_name.valid();
-    bool const has_next =
-        trace != nullptr && gap.next_op_row.valid() && gap.next_op_row.value < trace->event_count();
+    bool const has_next = trace != nullptr && gap.next_op_name.valid();
 
     table.row({label_cell(device_label(page.run, gap.ref)),
                number_cell(format_instant(gap.when.begin - page.range.begin),
@@ -175,7 +174,7 @@ std::string gaps_table(Page const& page) {
                duration_cell(static_cast<double>(gap.when.length())),
                text_cell(part(static_cast<int>(gap.cause) + 3).label),
                has_host ? name_cell(trace->text(gap.host_name)) : none_cell(),
-               has_next ? name_cell(trace->name(gap.next_op_row.value)) : none_cell()});
+               has_next ? name_cell(trace->text(gap.next_op_name)) : none_cell()});
   }
 
   return folded(tr("The {} longest gaps", count), table.html());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -133,6 +134,29 @@ TEST_F(SlurmJob, IsSeenFromTheLoginNodeWhileItRuns) {
 }
 
 /// The scripts of examples/slurm, as a user submits them.
+TEST_F(SlurmJob, AnalyzesARunOnBothNodes) {
+  ASSERT_EQ(stepscope("synth -o run --ranks 6 --steps 30").code, 0);
+  for (std::string const command : {"analyze run --json", "report run -o page.html"}) {
+    Outcome const alone = on_login_node("stepscope " + command + "; cat page.html 2>/dev/null");
+    Outcome const shared = on_login_node(
+        "rm -f page.html\ntimeout 120 srun --mpi=pmix --nodes 2 --ntasks 2 stepscope " + command +
+        "; cat page.html 2>/dev/null");
+    EXPECT_EQ(shared.output == alone.output, true) << shared.output.substr(0, 2000);
+  }
+
+  // Without a process manager they cannot meet.
+  Outcome const apart = on_login_node(
+      "stepscope analyze run >one.txt; "
+      "srun --mpi=none --nodes 2 --ntasks 2 stepscope analyze run >two.txt; cat one.txt one.txt | "
+      "wc -c; cat two.txt | wc -c");
+  EXPECT_THAT(apart.output, HasSubstr("srun --mpi=pmix"));
+  std::istringstream counts(apart.output.substr(apart.output.rfind("--alone") + 7));
+  size_t twice = 0, printed = 0;
+  counts >> twice >> printed;
+  EXPECT_GT(twice, 0U);
+  EXPECT_EQ(printed, twice) << apart.output;
+}
+
 TEST_F(SlurmJob, OfTheExampleLeavesARunAndItsReport) {
   std::string const example =
       std::filesystem::absolute(support::source_path("examples/slurm/record.sbatch")).string();

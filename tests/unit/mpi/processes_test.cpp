@@ -76,6 +76,25 @@ TEST(Launch, OfOneProcessOrOfABatchScriptIsNone) {
   EXPECT_EQ(launch_from_environment(), std::nullopt);
 }
 
+TEST(Launch, IsDirectOnlyOfLaunchersOfMpi) {
+  {
+    Environment const mpirun({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+    // The test's own parent was not started with these.
+    EXPECT_EQ(direct_launch_from_environment(), (Launch{1, 2, 0, 1}));
+    EXPECT_TRUE(has_passed_on_output());
+    EXPECT_TRUE(has_process_manager());
+  }
+  {
+    Environment const torchrun({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
+    EXPECT_EQ(direct_launch_from_environment(), std::nullopt);
+    EXPECT_FALSE(has_passed_on_output());
+  }
+  Environment const srun({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}});
+  EXPECT_FALSE(has_process_manager());
+  Environment const pmix({{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "1"}});
+  EXPECT_TRUE(has_process_manager());
+}
+
 TEST(Processes, GatherWhatEachSays) {
   as_processes(3, kLong, [](std::shared_ptr<Processes> const& processes) {
     std::string const mine(processes->rank() * 1'000, 'x');

@@ -1,5 +1,5 @@
-// Whether memory holds a run or its processes are read one after the other, the analysis says the
-// same bytes: of sound files and of any damaged ones.
+// A run in memory, one whose processes are read one after the other, and one that a team of
+// programs shares: the analysis says the same bytes, of sound files and of any damaged ones.
 #include "run_loading/analyzed_files.h"
 
 #include <filesystem>
@@ -12,6 +12,8 @@
 
 #include "analyzer/analyze.h"
 #include "reports/json/json.h"
+#include "run_loading/team/helper.h"
+#include "tests/support/fake_mpi.h"
 #include "tests/support/flight_dumps.h"
 #include "tests/support/kineto_mutants.h"
 #include "tests/support/nsys_export.h"
@@ -36,12 +38,28 @@ std::string printed(base::Expected<AnalyzedRun> const& analyzed) {
   return text;
 }
 
+/// The same of a team: programs are played by threads.
+std::string printed_by_team(uint32_t programs, std::vector<std::string> const& paths,
+                            analyzer::AnalyzeOptions const& options) {
+  std::string text;
+  mpi::testing::as_processes(
+      programs, std::chrono::seconds(60), [&](std::shared_ptr<mpi::Processes> const& processes) {
+        if (processes->rank() > 0) {
+          EXPECT_TRUE(help(*processes));
+          return;
+        }
+        Team team(processes);
+        text = printed(analyze_files(paths, options, Reading::kBySize, false, &team));
+      });
+  return text;
+}
+
 /// From the first line that differs.
 std::string difference(std::string_view a, std::string_view b) {
   size_t at =
       static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
   at -= std::min<size_t>(at, 60);
-  return fmt::format("in memory …{}…\nstreamed  …{}…", a.substr(at, 160), b.substr(at, 160));
+  return fmt::format("in memory …{}…\notherwise  …{}…", a.substr(at, 160), b.substr(at, 160));
 }
 
 class AnalyzedFilesTest : public ::testing::Test {
@@ -66,6 +84,9 @@ class AnalyzedFilesTest : public ::testing::Test {
     std::string const in_memory = printed(analyze_files(paths, options, Reading::kBySize));
     std::string const streamed = printed(analyze_files(paths, options, Reading::kByProcess));
     EXPECT_EQ(in_memory == streamed, true) << difference(in_memory, streamed);
+    uint32_t const programs = 2 + static_cast<uint32_t>(all_ % 3);
+    std::string const by_team = printed_by_team(programs, paths, options);
+    EXPECT_EQ(in_memory == by_team, true) << programs << difference(in_memory, by_team);
     // Otherwise mutants that are all refused would pass for mutants that are analyzed alike.
     analyzed_ += in_memory.starts_with("error") ? 0 : 1;
     ++all_;

@@ -12,7 +12,7 @@ bool are_equal(IdleGap const& a, IdleGap const& b) {
   return a.ref == b.ref && a.when == b.when && a.cause == b.cause &&
          a.host_is_apart == b.host_is_apart && a.host_row == b.host_row &&
          a.next_op_row == b.next_op_row && a.host_name == b.host_name &&
-         a.host_track == b.host_track;
+         a.next_op_name == b.next_op_name && a.host_track == b.host_track;
 }
 
 /// Gaps of five devices, with lengths from 1 ns to years.
@@ -34,6 +34,7 @@ std::vector<IdleGap> random_gaps(uint32_t seed) {
       if (random() % 2 == 0) gap.host_row.value = static_cast<uint32_t>(random());
       if (random() % 2 == 0) gap.next_op_row.value = static_cast<uint32_t>(random());
       if (random() % 2 == 0) gap.host_name.value = static_cast<uint32_t>(random());
+      if (random() % 2 == 0) gap.next_op_name.value = static_cast<uint32_t>(random() % 9);
       if (random() % 2 == 0) gap.host_track.value = static_cast<uint32_t>(random() % 100'000);
     }
   }

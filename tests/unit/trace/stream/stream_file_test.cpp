@@ -2,9 +2,11 @@
 // out.
 #include "trace/stream/stream_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -253,6 +255,47 @@ TEST(StreamImporter, MakesATraceWithTheSameParts) {
   EXPECT_EQ(copies, 4 * 5'000'000);
   EXPECT_EQ(waits, 4 * 10'000'000);
   EXPECT_TRUE(trace->log().truncated);  // it says nothing of an end
+}
+
+/// Short steps share a record: each of them has its mean, not the first one everything.
+TEST(StreamFile, GivesEachStepOfASharedRecordItsMean) {
+  constexpr int64_t kSteps = 4;
+  StepRecord shared = record_of_step(8);
+  shared.steps = kSteps;
+  std::vector<std::byte> bytes = encode_header(info_of_rank());
+  encode(shared, bytes);
+  auto const trace = import::read_step_stream(import::Input(bytes, "rank-3.steps"));
+  ASSERT_TRUE(trace.has_value()) << trace.error().message;
+
+  std::vector<std::pair<int64_t, int64_t>> steps;
+  std::vector<std::pair<int64_t, model::EventKind>> parts;
+  for (uint32_t row = 0; row < trace->event_count(); ++row) {
+    model::EventKind const kind = trace->kind(row);
+    int64_t const begin = trace->start(row), ns = trace->columns().dur[row];
+    if (kind == model::EventKind::kStep) steps.emplace_back(begin, begin + ns);
+    if (kind == model::EventKind::kKernel) {
+      EXPECT_EQ(ns, 60'000'000 / kSteps);
+    }
+    if (kind == model::EventKind::kMemcpy) {
+      EXPECT_EQ(ns, 5'000'000 / kSteps);
+    }
+    if (kind == model::EventKind::kInputWait) {
+      EXPECT_EQ(ns, 10'000'000 / kSteps);
+    }
+    bool const is_part = model::is_device_op(kind) || kind == model::EventKind::kInputWait;
+    if (is_part) parts.emplace_back(begin, kind);
+  }
+
+  ASSERT_THAT(steps, SizeIs(kSteps));
+  std::sort(steps.begin(), steps.end());
+  for (auto const& [begin, end] : steps) {
+    std::vector<model::EventKind> within;
+    for (auto const& [at, kind] : parts)
+      if (begin <= at && at < end) within.push_back(kind);
+    EXPECT_THAT(within, ::testing::UnorderedElementsAre(
+                            model::EventKind::kInputWait, model::EventKind::kMemcpy,
+                            model::EventKind::kKernel, model::EventKind::kCollective));
+  }
 }
 
 }  // namespace

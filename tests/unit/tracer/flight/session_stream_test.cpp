@@ -6,7 +6,10 @@
 #include <thread>
 #include <vector>
 
+#include <csignal>
+
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include "tests/support/sanitized.h"
 #include "tests/unit/tracer/session/session_fixture.h"
@@ -115,6 +118,31 @@ TEST_F(SessionWithStream, SaysWhyStepsAreMissingAndKeepsItsRing) {
   EXPECT_THAT(session->message(), HasSubstr("steps are missing in the stream: "));
   EXPECT_THAT(session->message(), HasSubstr("cannot be made"));
   EXPECT_THAT(steps_of(read("ring-last")), SizeIs(20));
+}
+
+/// A disk that is full for a while, as this process's limit of file sizes plays it.
+TEST_F(SessionWithStream, MakesAFileWithAHeadOnceThereIsRoom) {
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit const full{16, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+
+  // Long enough for the first steps to be written, which fails.
+  begin();
+  auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(4);
+  int64_t next = 0;
+  for (; std::chrono::steady_clock::now() < end; ++next) step(next);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  for (int64_t const last = next + 100; next < last; ++next) step(next);
+  EXPECT_TRUE(session->stop());
+
+  EXPECT_THAT(session->message(), HasSubstr("cannot be written"));
+  stream::StreamRecords const read = records();
+  EXPECT_TRUE(read.has_ended);
+  ASSERT_FALSE(read.steps.empty());
+  EXPECT_EQ(read.steps.back().step + read.steps.back().steps, next);
+  EXPECT_THAT(files(), SizeIs(1));
 }
 
 TEST_F(SessionWithStream, TwoProcessesOfOneRankHaveAFileEach) {

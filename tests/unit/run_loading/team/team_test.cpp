@@ -1,0 +1,178 @@
+// What a team shares: how files are divided, who answers, and what happens when a helper is gone or
+// sees other files. Programs are played by threads.
+#include "run_loading/team/team.h"
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "run_loading/analyzed_files.h"
+#include "run_loading/team/helper.h"
+#include "run_loading/team/team_files.h"
+#include "tests/support/fake_mpi.h"
+#include "tests/support/synthetic_run.h"
+#include "trace/file/writer.h"
+
+namespace stepscope::run_loading {
+namespace {
+
+using mpi::Processes;
+using mpi::testing::as_processes;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::chrono::milliseconds kLong{60'000}, kShort{300};
+
+TEST(DividedWork, OwnersGetTheSame) {
+  std::vector<uint64_t> const sizes(90, 1'000);
+  std::vector<uint32_t> const owners = divide(sizes, {90, {0, 1, 2}}, 3);
+  std::array<int64_t, 3> count = {};
+  for (uint32_t const owner : owners) ++count.at(owner);
+  EXPECT_THAT(count, ElementsAre(30, 30, 30));
+}
+
+TEST(DividedWork, OnlyWhoSeesAFileGetsIt) {
+  EXPECT_THAT(divide({5, 5, 5, 5}, {{1}, {0}, {1}, {2}}, 4), ElementsAre(1, 0, 1, 2));
+  EXPECT_THAT(divide({}, {}, 4), ElementsAre());
+}
+
+TEST(DividedWork, LargeFilesGoFirst) {
+  std::vector<uint32_t> const owners = divide({1, 100, 1, 100, 1}, {5, {0, 1}}, 2);
+  EXPECT_NE(owners[1], owners[3]);
+}
+
+TEST(TeamOfPrograms, AsksManyQuestionsAtOnceAndEachGetsItsAnswer) {
+  as_processes(3, kLong, [](std::shared_ptr<Processes> const& processes) {
+    uint32_t const rank = processes->rank();
+    if (rank > 0) {
+      auto const answer = [rank](std::string_view question) -> base::Expected<std::string> {
+        if (question == "9") return base::fail("nine is too many");
+        return fmt::format("{} of {}", question, rank);
+      };
+      EXPECT_TRUE(serve(*processes, answer));
+      return;
+    }
+
+    Team team(processes);
+    std::vector<uint32_t> owners;
+    for (uint32_t i = 0; i < 60; ++i) owners.push_back(i % 3);
+    std::vector<std::string> answers(owners.size());
+    team.spread(owners, [&](size_t i) {
+      auto const answer = owners[i] == 0 ? base::Expected<std::string>(fmt::format("{} of 0", i))
+                                         : team.ask(owners[i], std::to_string(i));
+      answers[i] = answer ? *answer : answer.error().message;
+    });
+
+    std::vector<std::string> expected;
+    for (size_t i = 0; i < owners.size(); ++i)
+      expected.push_back(i == 9 ? "9 of 0" : fmt::format("{} of {}", i, owners[i]));
+    EXPECT_EQ(answers, expected);
+    EXPECT_EQ(team.ask(2, "9").error().message, "nine is too many");
+  });
+}
+
+TEST(TeamOfPrograms, SaysWhoDoesNotAnswerAnyMore) {
+  as_processes(3, kShort, [](std::shared_ptr<Processes> const& processes) {
+    if (processes->rank() == 2) {
+      // Meets the others, and says nothing ever after.
+      processes->all_gather("2");
+      char nothing = 0;
+      EXPECT_FALSE(processes->receive(0, 9'999, &nothing, 1));
+      return;
+    }
+    if (processes->rank() == 1) {
+      auto const served = serve(*processes, [](std::string_view) { return std::string("fine"); });
+      EXPECT_FALSE(served);
+      return;
+    }
+
+    Team team(processes);
+    EXPECT_EQ(team.ask(1, "?").value_or(""), "fine");
+    auto const answer = team.ask(2, "?");
+    ASSERT_FALSE(answer);
+    EXPECT_THAT(answer.error().message, HasSubstr("rank 2"));
+    EXPECT_THAT(team.failure().value_or(""), HasSubstr("rank 2"));
+  });
+}
+
+/// A run in files of its own.
+class TeamOnFiles : public ::testing::Test {
+ protected:
+  TeamOnFiles() { std::filesystem::create_directories(folder_); }
+  ~TeamOnFiles() override { std::filesystem::remove_all(folder_); }
+
+  void write_run() const {
+    support::SyntheticOptions job;
+    job.process_per_device = true;
+    auto const run = support::make_synthetic_run(job);
+    for (size_t rank = 0; rank < run.ranks.size(); ++rank)
+      ASSERT_TRUE(file::write_trace(run.ranks[rank].trace,
+                                    (folder_ / fmt::format("rank-{}.stepscope", rank)).string()));
+  }
+  /// Asks with three programs.
+  template <class Work>
+  void with_team(Work const& work) const {
+    as_processes(3, kLong, [&](std::shared_ptr<Processes> const& processes) {
+      if (processes->rank() > 0) {
+        EXPECT_TRUE(help(*processes));
+        return;
+      }
+      Team team(processes);
+      work(team);
+    });
+  }
+
+  std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) / fmt::format("team_{}", ::getpid());
+};
+
+TEST_F(TeamOnFiles, HelpersOpenMostOfThem) {
+  write_run();
+  with_team([&](Team& team) {
+    auto const sources = open_with_team({folder_.string()}, false, team);
+    ASSERT_TRUE(sources) << sources.error().message;
+    std::set<uint32_t> owners;
+    for (import::RankSource const& rank : sources->ranks) owners.insert(owner_of(rank.source).rank);
+    EXPECT_GE(owners.size(), 2U);
+    EXPECT_TRUE(owners.contains(1) || owners.contains(2));
+  });
+}
+
+TEST_F(TeamOnFiles, NoneIsTheSameErrorAsAlone) {
+  with_team([&](Team& team) {
+    auto const alone = analyze_files({folder_.string()}, {}, Reading::kBySize);
+    auto const together = analyze_files({folder_.string()}, {}, Reading::kBySize, false, &team);
+    ASSERT_FALSE(alone || together);
+    EXPECT_EQ(alone.error().message, together.error().message);
+  });
+}
+
+TEST_F(TeamOnFiles, FewerThanProgramsLeaveSomeWithoutAny) {
+  write_run();
+  std::string const one = (folder_ / "rank-0.stepscope").string();
+  with_team([&](Team& team) {
+    auto const alone = analyze_files({one}, {}, Reading::kBySize);
+    auto const together = analyze_files({one}, {}, Reading::kBySize, false, &team);
+    ASSERT_TRUE(alone && together);
+    EXPECT_EQ(alone->analysis.steps.size(), together->analysis.steps.size());
+  });
+}
+
+TEST_F(TeamOnFiles, QuestionsThatAreNoneAreRefused) {
+  Helper helper;
+  EXPECT_FALSE(helper.answer(""));
+  for (int asks = 0; asks < 256; ++asks)
+    for (size_t const length : {0, 7, 8, 9, 40})
+      EXPECT_FALSE(
+          helper.answer(std::string(1, static_cast<char>(asks)) + std::string(length, 'x')))
+          << asks;
+}
+
+}  // namespace
+}  // namespace stepscope::run_loading
