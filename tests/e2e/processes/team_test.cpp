@@ -42,6 +42,7 @@ TEST_F(TeamUnderMpirun, PrintsTheBytesOfOneProcess) {
         "query run --format json 'select * from findings'"}) {
     Outcome const alone = stepscope(command);
     EXPECT_NE(alone.code, 2) << command << alone.output;
+
     for (int const processes : {1, 2, 4}) {
       Outcome const shared = together(processes, command);
       EXPECT_EQ(shared.code, alone.code) << command << shared.output;
@@ -125,6 +126,7 @@ TEST_F(TeamUnderMpirun, EndsWithTheNameOfTheOneThatIsKilled) {
       "  [ \"$(ls /proc/$pid/task | wc -l)\" -gt 4 ] && kill -9 $pid && break 2\n"
       "done; sleep 0.02; done\n"
       "wait $launcher";
+
   Outcome const killed = shell(script);
   EXPECT_NE(killed.code, 0);
   EXPECT_THAT(killed.output, AllOf(HasSubstr("rank 1 is gone"), HasSubstr("nothing was written")));

@@ -84,11 +84,13 @@ TEST(Launch, IsDirectOnlyOfLaunchersOfMpi) {
     EXPECT_TRUE(has_passed_on_output());
     EXPECT_TRUE(has_process_manager());
   }
+
   {
     Environment const torchrun({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
     EXPECT_EQ(direct_launch_from_environment(), std::nullopt);
     EXPECT_FALSE(has_passed_on_output());
   }
+
   Environment const srun({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}});
   EXPECT_FALSE(has_process_manager());
   Environment const pmix({{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "1"}});

@@ -1,5 +1,5 @@
-// A run in memory, one whose processes are read one after the other, and one that a team of
-// programs shares: the analysis says the same bytes, of sound files and of any damaged ones.
+// The analysis says the same bytes whether a run is in memory, read process by process, or shared
+// by a team of programs. So it does of any damaged files.
 #include "run_loading/analyzed_files.h"
 
 #include <filesystem>
@@ -48,6 +48,7 @@ std::string printed_by_team(uint32_t programs, std::vector<std::string> const& p
           EXPECT_TRUE(help(*processes));
           return;
         }
+
         Team team(processes);
         text = printed(analyze_files(paths, options, Reading::kBySize, false, &team));
       });
@@ -84,6 +85,7 @@ class AnalyzedFilesTest : public ::testing::Test {
     std::string const in_memory = printed(analyze_files(paths, options, Reading::kBySize));
     std::string const streamed = printed(analyze_files(paths, options, Reading::kByProcess));
     EXPECT_EQ(in_memory == streamed, true) << difference(in_memory, streamed);
+
     uint32_t const programs = 2 + static_cast<uint32_t>(all_ % 3);
     std::string const by_team = printed_by_team(programs, paths, options);
     EXPECT_EQ(in_memory == by_team, true) << programs << difference(in_memory, by_team);

@@ -87,6 +87,7 @@ TEST(Pack, BytesThatAreCutOrLongerAreNotWhole) {
   for (size_t size = 0; size <= bytes.size() + 1; ++size) {
     std::string some = bytes.substr(0, size);
     some.resize(size);
+
     Unpacker at(some);
     PackedRow row;
     uint16_t number = 0;
