@@ -29,7 +29,7 @@ class InOrder {
     is_handing_on_ = true;
     for (auto next = waiting_.find(next_); next != waiting_.end() && !error_;
          next = waiting_.find(++next_)) {
-      Answer const first = std::move(next->second);
+      Answer first = std::move(next->second);
       waiting_.erase(next);
       if (!first) {
         error_ = first.error();

@@ -24,7 +24,7 @@ if [[ -z $program ]]; then
   exit 77
 fi
 paths=("$@")
-if ((${#paths[@]} == 0)); then paths=(trace tracer workloads doctor selftest analyzer reports query run_loading gate tune agent viewer cli); fi
+if ((${#paths[@]} == 0)); then paths=(trace tracer mpi workloads doctor selftest analyzer reports query run_loading gate tune agent viewer cli); fi
 once=$folder/tidy
 mkdir -p "$once"
 status=0 units=0
