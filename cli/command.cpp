@@ -100,7 +100,7 @@ base::Expected<model::Run> load_run(std::vector<std::string> const& paths, bool 
   if (team() == nullptr) return import::open_run(paths, is_one_run);
   auto sources = run_loading::open_with_team(paths, is_one_run, *team());
   if (!sources) return base::fail_with(sources);
-  return import::load_run(std::move(*sources));
+  return run_loading::load_with_team(std::move(*sources), team());
 }
 
 }  // namespace

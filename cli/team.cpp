@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -25,7 +26,7 @@ namespace {
 constexpr std::array kShared = {"analyze", "report", "compare", "check", "query", "whatif"};
 
 /// Silence of this length of a process that should say every second that it lives.
-constexpr mpi::Patience kPatience{mpi::Processes::kDefaultTimeout, true,
+constexpr mpi::Patience kPatience{mpi::Processes::kDefaultTimeout, true, true,
                                   "nothing was written, start the command again",
                                   "nothing was written, start the command again"};
 
@@ -34,17 +35,24 @@ std::unique_ptr<run_loading::Team>& the_team() {
   return one;
 }
 
-/// Says once that the others do not come, where the time until an object of it goes is long.
+/// Says that the others do not come, and ends the program when they never do, unless it goes
+/// before.
 class WaitingNote {
  public:
+  static constexpr std::chrono::seconds kPatient{15}, kMostPatient{105};
+
   WaitingNote()
       : thread_([this] {
           std::unique_lock lock(mutex_);
-          if (over_.wait_for(lock, std::chrono::seconds(15), [this] { return is_over_; })) return;
+          if (over_.wait_for(lock, kPatient, [this] { return is_over_; })) return;
           std::fputs(
               "stepscope: still waiting for the other processes of the launcher; to read the run "
               "with this process alone, start it with --alone\n",
               stderr);
+          if (over_.wait_for(lock, kMostPatient, [this] { return is_over_; })) return;
+          std::fputs("stepscope: the other processes of the launcher have not come\n", stderr);
+          // MPI waits for ever, and cannot be interrupted.
+          std::_Exit(kWrongUse);
         }) {}
   ~WaitingNote() {
     {
@@ -123,14 +131,25 @@ std::optional<int> join_team(std::string const& command,
     return std::nullopt;
   }
 
+  if (auto const there = mpi::Processes::find_module(); !there) {
+    if (launch->rank == 0)
+      std::fprintf(stderr, "stepscope: each process reads the whole run: %s\n",
+                   there.error().message.c_str());
+    return std::nullopt;
+  }
+
   std::optional<WaitingNote> note(std::in_place);
   auto const joined = mpi::Processes::join(*launch, kPatience);
   note.reset();
-  if (!joined) return report_error(joined.error());
+  if (!joined)
+    return report_error(
+        {joined.error().message + "; with --alone each process reads the whole run"});
 
-  // Every process knows the error: one says it.
-  if (auto const agreed = agree(**joined, arguments); !agreed)
-    return (*joined)->rank() == 0 ? report_error(agreed.error()) : kWrongUse;
+  // Every process knows the error: one says it, unless that is the one that is gone.
+  if (auto const agreed = agree(**joined, arguments); !agreed) {
+    bool const says_it = (*joined)->rank() == 0 || (*joined)->failure();
+    return says_it ? report_error(agreed.error()) : kWrongUse;
+  }
 
   if ((*joined)->rank() == 0) {
     the_team() = std::make_unique<run_loading::Team>(*joined);

@@ -22,13 +22,13 @@ struct Launcher {
   char const *rank, *size, *local_rank, *local_size;
   bool is_of_mpi = true;
 };
-// srun alone sets SLURM_STEP_NUM_TASKS; sbatch sets SLURM_PROCID too, for a script that is one
-// process.
+// Hydra starts its processes by srun, too, so that PMI comes first. srun alone sets
+// SLURM_STEP_NUM_TASKS; sbatch sets SLURM_PROCID too, for a script that is one process.
 constexpr std::array kLaunchers = {
     Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
              "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    Launcher{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},
     Launcher{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    Launcher{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},
     Launcher{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", false},
 };
 

@@ -49,6 +49,11 @@ std::atomic<bool>& termination_requested() {
 }
 static_assert(std::atomic<bool>::is_always_lock_free);
 
+struct sigaction& action_before() {
+  static struct sigaction action = {};
+  return action;
+}
+
 /// Launchers end the others' processes by SIGTERM when one has failed: the training ends itself
 /// then, with its trace closed.
 void expect_termination() {
@@ -56,7 +61,7 @@ void expect_termination() {
   struct sigaction action = {};
   action.sa_handler = [](int) { termination_requested().store(true); };
   action.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGTERM, &action, &action_before());
 }
 
 base::Expected<MpiModule const*> load_module() {
@@ -105,6 +110,12 @@ bool has_ended(int64_t process_id) {
 }
 
 }  // namespace
+
+base::Expected<void> Processes::find_module() {
+  auto const module = load_module();
+  if (!module) return base::fail_with(module);
+  return {};
+}
 
 base::Expected<std::shared_ptr<Processes>> Processes::join(std::chrono::milliseconds timeout) {
   auto const launch = launch_from_environment();
@@ -446,6 +457,16 @@ void Processes::look_for_silence(Clock::time_point now) {
   }
 }
 
+/// What the program does without messages may take long: it has a second to say why it ends.
+void Processes::end_when_terminated(std::unique_lock<std::mutex>& lock) {
+  if (!patience_.ends_when_terminated) return;
+  while (!stopping_ && !termination_requested().load()) wake_.wait_for(lock, kIdleLookEvery);
+  if (wake_.wait_for(lock, kTimeToTell, [this] { return stopping_; })) return;
+
+  sigaction(SIGTERM, &action_before(), nullptr);
+  ::kill(::getpid(), SIGTERM);
+}
+
 void Processes::run() {
   pthread_setname_np(pthread_self(), "messages");
   int looks = 0;
@@ -457,7 +478,8 @@ void Processes::run() {
     bool const moved = test_active();
     look_after_peers();
 
-    if (failure_ || (stopping_ && submitted_.empty() && active_.empty())) return;
+    if (failure_) return end_when_terminated(lock);
+    if (stopping_ && submitted_.empty() && active_.empty()) return;
     looks = moved ? 0 : looks + 1;
     if (moved) moved_at_ = Clock::now();
 

@@ -34,6 +34,9 @@ struct Patience {
   std::chrono::milliseconds timeout;  ///< without any message
   /// An answer may take any time as long as its process says that it lives (watch()).
   bool has_slow_answers = false;
+  /// SIGTERM ends the program a second after it has failed the messages. Else the program ends
+  /// itself.
+  bool ends_when_terminated = false;
   char const* if_gone = "checkpoints and traces written so far can be read";
   char const* if_silent = "if it only works longer, raise --collective-timeout";
 };
@@ -43,6 +46,8 @@ class Processes final : public Peers {
   /// How long a process may wait for another one that sends nothing.
   static constexpr std::chrono::seconds kDefaultTimeout{25};
 
+  /// Whether this program has what join() needs of MPI. Error: why not.
+  static base::Expected<void> find_module();
   /// Meets the other processes of `launch`. Once a process. The timeout counts from then on: that
   /// all have started may take as long as the default allows. Errors: MPI is not there or fails.
   static base::Expected<std::shared_ptr<Processes>> join(Launch launch, Patience const& patience);
@@ -127,6 +132,7 @@ class Processes final : public Peers {
   void tell_all(Beat const& beat);
   void expect_beat(uint32_t peer);
   void fail(std::string reason);
+  void end_when_terminated(std::unique_lock<std::mutex>& lock);
 
   Launch launch_;
   Patience patience_;

@@ -1,5 +1,6 @@
 #include "run_loading/analyzed_files.h"
 
+#include <optional>
 #include <utility>
 
 #include "analyzer/analyze.h"
@@ -23,9 +24,9 @@ bool is_streamed(RunSources const& sources, Reading reading) {
          (events > kMostEventsInMemory && sources.ranks.size() > analyzer::processes_at_once());
 }
 
-Expected<AnalyzedRun> analyze_in_memory(RunSources sources,
-                                        analyzer::AnalyzeOptions const& options) {
-  auto run = import::load_run(std::move(sources));
+Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOptions const& options,
+                                        Team* team) {
+  auto run = load_with_team(std::move(sources), team);
   if (!run) return base::fail_with(run);
   analyzer::Analysis analysis = analyzer::analyze(*run, options);
   return AnalyzedRun{std::move(*run), std::move(analysis), {}};
@@ -50,10 +51,20 @@ analyzer::StreamedRun streamed_run_of(AnalyzedRun const& analyzed) {
 Expected<RunSources> open_with_team(std::vector<std::string> const& paths, bool is_one_run,
                                     Team& team) {
   TeamFiles files(team);
-  return import::open_sources(
+  auto sources = import::open_sources(
       paths, {}, is_one_run,
       {[&](std::string const& path) { return files.find(path); },
        [&](std::vector<std::string> const& found) { return files.open(found); }});
+  // What a process that is gone had is not a file that cannot be read.
+  if (auto const why = team.failure()) return base::fail("{}", *why);
+  return sources;
+}
+
+Expected<model::Run> load_with_team(RunSources sources, Team* team) {
+  auto run = import::load_run(std::move(sources));
+  if (auto const why = team != nullptr ? team->failure() : std::nullopt)
+    return base::fail("{}", *why);
+  return run;
 }
 
 Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
@@ -69,12 +80,12 @@ Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
   if (!opened) return base::fail_with(opened);
   auto const sources = std::make_shared<RunSources>(std::move(*opened));
   if (!is_streamed(*sources, by_size ? Reading::kBySize : Reading::kByProcess))
-    return analyze_in_memory(std::move(*sources), options);
+    return analyze_in_memory(std::move(*sources), options, team);
 
   auto files = StreamedFiles::open(sources, {.is_all_analyzed = !options.rank, .team = team});
   if (!files) return base::fail_with(files);
   if (!analyzer::has_marked_steps(files->skeleton()))
-    return analyze_in_memory(std::move(*sources), options);
+    return analyze_in_memory(std::move(*sources), options, team);
   auto analysis = files->analyze(options);
   if (!analysis) return base::fail_with(analysis);
 

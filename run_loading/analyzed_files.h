@@ -50,5 +50,7 @@ base::Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
 /// team. Errors: those of import::open_sources().
 base::Expected<import::RunSources> open_with_team(std::vector<std::string> const& paths,
                                                   bool is_one_run, Team& team);
+/// import::load_run() of them; `team` may be null. Errors: also that one of its processes is gone.
+base::Expected<model::Run> load_with_team(import::RunSources sources, Team* team);
 
 }  // namespace stepscope::run_loading

@@ -12,6 +12,7 @@
 #include "cli/commands/tune_report.h"
 #include "cli/output_files.h"
 #include "cli/run_samples.h"
+#include "cli/team.h"
 #include "reports/html/html.h"
 #include "reports/html/scaling_page.h"
 #include "reports/json/scaling_json.h"
@@ -97,7 +98,7 @@ int report_series(ReportCommand const& command, std::vector<std::string> const& 
   analyzer::ScalingSeries series = analyzer::scale_series(*samples, options);
   if (series.refusal) return report_error({"report: " + reports::scaling_refusal(series)});
   if (!command.no_replay) {
-    auto curve = run_loading::replay_series(series, *samples);
+    auto curve = run_loading::replay_series(series, *samples, {}, team());
     if (!curve) return report_error(curve.error());
     series.replayed = std::move(*curve);
   }

@@ -1,6 +1,8 @@
 #include "run_loading/team/helper.h"
 
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -28,6 +30,16 @@ import::RemoteTrace::Facts facts_of(import::TraceSource const& source){
             source.time_range(),
             source.is_rank_by_name()};
 }  // namespace
+
+/// A number of the first bytes of a file: a file that grows keeps it.
+uint64_t head_of(std::string const& path) {
+  constexpr size_t kHead = size_t{1} << 12;
+  std::string head(kHead, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(file.gcount()));
+  return std::hash<std::string>{}(head);
+}
 
 /// A source of this process, as process 0 sees it.
 class OpenedHere final : public import::RemoteTrace {
@@ -85,7 +97,7 @@ Expected<FoundFiles> find_here(std::string const& path) {
     std::error_code error;
     uint64_t const bytes = std::filesystem::file_size(file, error);
     // What is not there may be with another process.
-    if (!error) found.files.push_back({file, bytes});
+    if (!error) found.files.push_back({file, bytes, head_of(file)});
   }
   return found;
 }

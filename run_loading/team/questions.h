@@ -51,14 +51,15 @@ struct FoundFiles {
   struct File {
     std::string path;
     uint64_t bytes = 0;
+    uint64_t head = 0;  ///< of its first bytes: the same where processes see the same file
   };
   std::vector<File> files;
   std::vector<std::string> notes;
 };
 template <class Archive>
 void pack_fields(Archive& at, FoundFiles::File& file) {
-  auto& [path, bytes] = file;
-  at(path, bytes);
+  auto& [path, bytes, head] = file;
+  at(path, bytes, head);
 }
 template <class Archive>
 void pack_fields(Archive& at, FoundFiles& found) {

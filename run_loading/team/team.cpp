@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <exception>
 #include <numeric>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -80,14 +83,18 @@ uint32_t channels_of_this_process() {
 }
 
 Team::Team(std::shared_ptr<mpi::Processes> processes)
-    : processes_(std::move(processes)), helpers_(processes_->size()) {
+    : processes_(std::move(processes)),
+      helpers_(processes_->size()),
+      channels_(processes_->size()) {
   processes_->watch();
   std::vector<std::string> const all =
       processes_->all_gather(std::to_string(channels_of_this_process()));
+
   for (uint32_t rank = 1; rank < size(); ++rank) {
     uint32_t const channels = static_cast<uint32_t>(std::strtoul(all[rank].c_str(), nullptr, 10));
     for (uint32_t channel = 0; channel < std::clamp(channels, 1U, kMostChannels); ++channel)
       helpers_[rank].free.push_back(channel);
+    channels_[rank] = helpers_[rank].free.size();
   }
 }
 
@@ -124,7 +131,7 @@ Expected<std::string> Team::ask(uint32_t helper, std::string const& question) {
     std::lock_guard const lock(mutex_);
     helpers_[helper].free.push_back(channel);
   }
-  freed_.notify_one();
+  freed_.notify_all();  // who waits may wait for another helper
   if (!answer) return base::fail("{}", why_gone(*processes_));
   if (!answer->is_good) return base::fail("{}", answer->text);
   return std::move(answer->text);
@@ -135,18 +142,33 @@ void Team::spread(std::vector<uint32_t> const& owner_of, std::function<void(size
   for (size_t i = 0; i < owner_of.size(); ++i) items[owner_of[i]].push_back(i);
 
   std::vector<std::atomic<size_t>> next(size());
+  std::mutex mutex;
+  std::exception_ptr thrown;
+  auto const guarded = [&](size_t i) {
+    try {
+      work(i);
+    } catch (...) {
+      std::lock_guard const lock(mutex);
+      if (!thrown) thrown = std::current_exception();
+    }
+  };
+  auto const work_of = [&](uint32_t rank) {
+    for (size_t i = next[rank]++; i < items[rank].size(); i = next[rank]++) guarded(items[rank][i]);
+  };
+
   std::vector<std::thread> threads;
-  for (uint32_t rank = 1; rank < size(); ++rank) {
-    size_t const count = std::min(helpers_[rank].free.size(), items[rank].size());
-    for (size_t thread = 0; thread < count; ++thread)
-      threads.emplace_back([&, rank] {
-        for (size_t i = next[rank]++; i < items[rank].size(); i = next[rank]++)
-          work(items[rank][i]);
-      });
+  try {
+    for (uint32_t rank = 1; rank < size(); ++rank)
+      for (size_t thread = 0; thread < std::min(channels_[rank], items[rank].size()); ++thread)
+        threads.emplace_back([&, rank] { work_of(rank); });
+  } catch (std::system_error const&) {
+    // So many threads are not allowed here: what they would do is done below.
   }
 
-  on_own_cores(items[0], work);
+  on_own_cores(items[0], guarded);
+  for (uint32_t rank = 1; rank < size(); ++rank) work_of(rank);
   for (std::thread& thread : threads) thread.join();
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void spread(Team* team, std::vector<uint32_t> const& owner_of,
@@ -163,9 +185,8 @@ Expected<void> serve(Processes& processes,
   uint32_t const channels = std::min(channels_of_this_process(), kMostChannels);
   processes.all_gather(std::to_string(channels));
 
-  std::vector<std::thread> threads;
-  for (uint32_t channel = 0; channel < channels; ++channel)
-    threads.emplace_back([&, channel] {
+  auto const serve_channel = [&](uint32_t channel) {
+    try {
       for (;;) {
         auto const question = receive_text(processes, 0, question_tag(channel));
         if (!question || question->text.empty()) return;
@@ -173,7 +194,14 @@ Expected<void> serve(Processes& processes,
         send_text(processes, 0, answer_tag(channel), given ? *given : given.error().message,
                   given.has_value());
       }
-    });
+    } catch (std::exception const& error) {
+      processes.give_up(std::string("internal error: ") + error.what());
+    }
+  };
+
+  std::vector<std::thread> threads;
+  for (uint32_t channel = 0; channel < channels; ++channel)
+    threads.emplace_back(serve_channel, channel);
   for (std::thread& thread : threads) thread.join();
 
   if (processes.failure()) return base::fail("{}", why_gone(processes));

@@ -51,7 +51,8 @@ class Team {
   std::shared_ptr<mpi::Processes> processes_;
   std::mutex mutex_;
   std::condition_variable freed_;
-  std::vector<Helper> helpers_;  ///< by rank; that of 0 is empty
+  std::vector<Helper> helpers_;   ///< by rank; that of 0 is empty
+  std::vector<size_t> channels_;  ///< by rank
 };
 
 /// The same without a team, where it is null: everything is owned by this process.

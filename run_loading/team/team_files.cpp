@@ -89,23 +89,32 @@ Expected<import::RunFiles> TeamFiles::find(std::string const& path) {
     found[rank].emplace(rank == 0 ? find_here(path) : find_there(owners[rank], path));
   });
 
+  if (auto const why = team_.failure()) return base::fail("{}", *why);
+
   import::RunFiles run;
   bool is_first = true, are_alike = true;
   for (uint32_t rank = 0; rank < team_.size(); ++rank) {
     if (!*found[rank] || (*found[rank])->files.empty()) continue;
-    std::vector<std::string> names;
+    std::vector<std::string> names, new_names;
     for (FoundFiles::File const& file : (*found[rank])->files) {
-      names.push_back(file.path);
       Seen& seen = seen_[file.path];
+      if (!seen.by.empty() && seen.head != file.head)
+        return base::fail(
+            "{}: is another file for process {} than for process {}, give the files of each "
+            "machine "
+            "names of their own",
+            file.path, rank, seen.by.front());
+
+      names.push_back(file.path);
+      if (seen.by.empty()) new_names.push_back(file.path);
       seen.bytes = std::max(seen.bytes, file.bytes);
+      seen.head = file.head;
       seen.by.push_back(rank);
     }
 
     are_alike = are_alike && (is_first || names == run.files);
     is_first = false;
-    for (std::string& name : names)
-      if (std::find(run.files.begin(), run.files.end(), name) == run.files.end())
-        run.files.push_back(std::move(name));
+    run.files.insert(run.files.end(), new_names.begin(), new_names.end());
     for (std::string const& note : (*found[rank])->notes)
       if (std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end())
         run.notes.push_back(note);

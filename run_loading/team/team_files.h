@@ -26,13 +26,14 @@ class TeamFiles {
   explicit TeamFiles(Team& team);
 
   /// Every process looks for the path, and has what it sees: the same files where they share a
-  /// disk, files of its own where each has one. Errors: process 0's, where none sees a file.
+  /// disk, files of its own where each has one. Errors: process 0's, where none sees a file; a name
+  /// that stands for different files.
   base::Expected<import::RunFiles> find(std::string const& path);
   std::vector<import::OpenedFile> open(std::vector<std::string> const& files);
 
  private:
   struct Seen {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, head = 0;
     std::vector<uint32_t> by;  ///< ranks
   };
   base::Expected<FoundFiles> find_there(uint32_t rank, std::string const& path);

@@ -84,6 +84,21 @@ TEST_F(TeamUnderMpirun, ReadsWhatEachMachineHas) {
   EXPECT_EQ(shared.output == alone.output, true) << shared.output.substr(0, 2000);
 }
 
+TEST_F(TeamUnderMpirun, RefusesANameThatIsAnotherFileElsewhere) {
+  for (int const rank : {0, 1}) {
+    std::string const disk = rank == 0 ? "first/run" : "second/run";
+    std::filesystem::create_directories(path(disk));
+    std::filesystem::copy_file(path(fmt::format("run/rank-{}.stepscope", rank)),
+                               path(disk + "/trace.stepscope"));
+  }
+
+  Outcome const shared = shell(mpirun(1, "-wdir first") + program() +
+                               " analyze run : -n 1 -wdir second " + program() + " analyze run");
+  EXPECT_EQ(shared.code, 2);
+  EXPECT_THAT(shared.output, AllOf(HasSubstr("run/trace.stepscope: is another file for process 1"),
+                                   HasSubstr("names of their own")));
+}
+
 TEST_F(TeamUnderMpirun, RefusesOtherOptionsAndSaysWhose) {
   Outcome const shared =
       shell(mpirun(1) + program() + " analyze run : -n 1 " + program() + " analyze run --json");
@@ -117,20 +132,25 @@ TEST_F(TeamUnderMpirun, IsNoneWhereEachProcessWorksAlone) {
 
 TEST_F(TeamUnderMpirun, EndsWithTheNameOfTheOneThatIsKilled) {
   ASSERT_EQ(stepscope("synth -o large --ranks 96 --events 100000").code, 0);
-  std::string const script =
-      mpirun(3) + program() +
-      " report large -o report.html & launcher=$!\n"
-      "for i in $(seq 300); do for pid in $(pgrep -f 'stepscope report large'); do\n"
+  std::string const kill_rank_one =
+      " & launcher=$!\n"
+      "for i in $(seq 300); do for pid in $(pgrep -f 'stepscope (report|query) large'); do\n"
       "  [ \"$(readlink /proc/$pid/cwd)\" = \"$(pwd -P)\" ] || continue\n"
       "  tr '\\0' '\\n' < /proc/$pid/environ | grep -qx OMPI_COMM_WORLD_RANK=1 || continue\n"
       "  [ \"$(ls /proc/$pid/task | wc -l)\" -gt 4 ] && kill -9 $pid && break 2\n"
       "done; sleep 0.02; done\n"
       "wait $launcher";
 
-  Outcome const killed = shell(script);
-  EXPECT_NE(killed.code, 0);
-  EXPECT_THAT(killed.output, AllOf(HasSubstr("rank 1 is gone"), HasSubstr("nothing was written")));
-  EXPECT_FALSE(std::filesystem::exists(path("report.html"))) << killed.output;
+  // A query must not answer with the ranks that are left.
+  for (std::string const command :
+       {"report large -o report.html", "query large 'select count(*), 4711 from kernels'"}) {
+    Outcome const killed = shell(mpirun(3) + program() + " " + command + kill_rank_one);
+    EXPECT_NE(killed.code, 0) << command;
+    EXPECT_THAT(killed.output,
+                AllOf(HasSubstr("rank 1 is gone"), HasSubstr("nothing was written")));
+    EXPECT_THAT(killed.output, Not(HasSubstr("4711\n")));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("report.html")));
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include "run_loading/team/team.h"
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -98,6 +100,41 @@ TEST(TeamOfPrograms, SaysWhoDoesNotAnswerAnyMore) {
     ASSERT_FALSE(answer);
     EXPECT_THAT(answer.error().message, HasSubstr("rank 2"));
     EXPECT_THAT(team.failure().value_or(""), HasSubstr("rank 2"));
+  });
+}
+
+TEST(TeamOfPrograms, HandsOnWhatIsThrownAfterAllIsDone) {
+  as_processes(2, kLong, [](std::shared_ptr<Processes> const& processes) {
+    if (processes->rank() > 0) {
+      EXPECT_TRUE(serve(*processes, [](std::string_view) { return std::string("fine"); }));
+      return;
+    }
+
+    Team team(processes);
+    std::atomic<int> done = 0;
+    auto const work = [&](size_t i) {
+      ++done;
+      if (i == 3) throw std::runtime_error("out of memory");
+    };
+    EXPECT_THROW(team.spread({0, 1, 0, 1, 0, 1}, work), std::runtime_error);
+    EXPECT_EQ(done, 6);
+  });
+}
+
+TEST(TeamOfPrograms, EndsWithWhatAHelperThrows) {
+  as_processes(2, kLong, [](std::shared_ptr<Processes> const& processes) {
+    if (processes->rank() > 0) {
+      auto const answer = [](std::string_view) -> base::Expected<std::string> {
+        throw std::runtime_error("out of memory");
+      };
+      EXPECT_FALSE(serve(*processes, answer));
+      return;
+    }
+
+    Team team(processes);
+    auto const answer = team.ask(1, "?");
+    ASSERT_FALSE(answer);
+    EXPECT_THAT(answer.error().message, HasSubstr("out of memory"));
   });
 }
 
