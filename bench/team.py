@@ -30,11 +30,11 @@ def arguments():
 
 
 def memory_mb(text):
-    """What each process printed of itself: 'rank kilobytes'."""
+    """What each process printed of itself: 'rank KiB'."""
     sizes = [line.split()[1:] for line in text.splitlines() if line.startswith("MEMORY ")]
     first = max((int(size) for rank, size in sizes if rank == "0"), default=0)
     others = max((int(size) for rank, size in sizes if rank != "0"), default=0)
-    return first / 1000, others / 1000
+    return first * 1.024 / 1000, others * 1.024 / 1000
 
 
 def analyze(way, program, run, output):
