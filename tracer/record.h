@@ -25,6 +25,7 @@ struct RecordOptions {
   std::string range;                  ///< "NAME" or "NAME@DOMAIN"; empty = no range decides
   std::optional<int64_t> delay_ns, duration_ns;
   bool from_code = false;
+  bool repeats = false;  ///< with from_code: each part that the program opens and closes
   size_t buffer_mb = 0;  ///< memory for events on their way to the file; 0 = the tracer's default
   size_t cuda_buffer_mb = 0;  ///< memory for what CUDA reports; 0 = the tracer's default
   size_t cuda_buffer_kb = 0;  ///< of each of its buffers; 0 = the tracer's default

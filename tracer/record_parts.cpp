@@ -265,7 +265,8 @@ void set_window(RecordOptions const& options, Variables& set) {
   if (options.delay_ns) set.emplace_back(kDelayVariable, fmt::format("{}", *options.delay_ns));
   if (options.duration_ns)
     set.emplace_back(kDurationVariable, fmt::format("{}", *options.duration_ns));
-  if (options.from_code) set.emplace_back(kFromCodeVariable, "1");
+  if (options.from_code)
+    set.emplace_back(kFromCodeVariable, options.repeats ? std::string(kRepeats) : "1");
 }
 
 /// Stepscope's plugin, which passes NCCL's calls on to the user's.
@@ -330,6 +331,7 @@ std::vector<std::string> traced_environment(
   Variables set = {{kInjectionVariables[0], library},
                    {kInjectionVariables[1],
                     preload.value_or(library)},  // which loads the tracer: inject/nvtx_preload.cpp
+                   {kTracerVariable, library},
                    {kOutputVariable, fs::absolute(options.output).lexically_normal().string()},
                    {kReportLossVariable, "1"}};
   if (!options.nccl.empty()) set.emplace_back(kNcclVariable, options.nccl);
@@ -392,6 +394,9 @@ Expected<void> check_options(RecordOptions const& options) {
     return fail(
         "--steps, --every, --on-request, --ring, --range, --delay and --from-code: each says what "
         "to record, give one of them");
+  if (options.repeats && !options.from_code)
+    return fail(
+        "--repeat: goes with --from-code; --steps, --every and --on-request repeat as well");
   bool const is_part = choices > (options.ring ? 1 : 0) || options.duration_ns;
   if (options.stream && is_part)
     return fail(

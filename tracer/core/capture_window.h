@@ -1,5 +1,5 @@
-// The part of the program that is recorded (window_options.h). It opens once and closes once; with
-// several ranges of steps the writer thread arms it anew for the next one. Read by every
+// The part of the program that is recorded (window_options.h). It opens once and closes once; where
+// there are several the writer thread arms it anew for the next one. Read by every
 // recorder on its hot path, moved by the threads of the program that it depends on, ended by the
 // writer thread.
 #pragma once
@@ -72,64 +72,48 @@ class CaptureWindow {
     for (auto const& call : when_entered_) call();
     return true;
   }
+  /// Any thread: the program opens the window. Where the one before is being written, this one
+  /// opens as soon as it is. True when it is open, or will be.
+  bool open_from_code();
+  /// Any thread: the program closes it. One that waited for its turn has passed, then.
+  void close_from_code();
+  /// How many windows the program closed again before the one before them was written, since the
+  /// last call.
+  uint64_t take_passed() { return passed_.exchange(0, std::memory_order_relaxed); }
+
   /// The latest step that any thread has begun, only when by_steps(); −1 = none.
   [[nodiscard]] int64_t latest_step() const { return latest_step_.load(std::memory_order_relaxed); }
   /// No window is open, or waits for its steps.
   [[nodiscard]] bool waits_for_request() const {
     return options_.on_request && mode() == CaptureMode::kBaseline &&
-           steps().first == kNoSteps.first;
+           steps().first == kNoSteps.first && !is_timed();
   }
+  /// What was asked for last is a stretch of time, whatever the steps in it.
+  [[nodiscard]] bool is_timed() const { return is_timed_.load(std::memory_order_acquire); }
   /// The writer thread, where waits_for_request(): the window has these steps. False where no step
   /// was marked yet, or a thread is at the step before the first already: it may have looked for
   /// the window before it was there.
-  bool request(StepRange steps) {
-    // A thread that reads between the two finds none.
-    last_step_.store(steps.last, std::memory_order_relaxed);
-    first_step_.store(steps.first, std::memory_order_seq_cst);
-    int64_t const latest = latest_step_.load(std::memory_order_seq_cst);
-    if (latest >= 0 && latest + 1 < steps.first) return true;
-    withdraw_request();
-    return false;
-  }
+  bool request(StepRange steps);
+  /// The writer thread, where waits_for_request(): the window begins so much later than `now_ns`,
+  /// which keep_time() was given last. Threads that mark steps take part from their next one on.
+  /// False where it has begun already, or would never end.
+  bool request_time(int64_t now_ns, int64_t begin_in_ns, int64_t duration_ns);
   /// The writer thread: what was asked for and has not opened is not wanted any more.
-  void withdraw_request() {
-    if (mode() == CaptureMode::kBaseline)
-      first_step_.store(kNoSteps.first, std::memory_order_release);
-  }
+  void withdraw_request();
   /// What it was to open at has not happened.
   [[nodiscard]] bool has_never_opened() const { return filtered() && openings() == 0; }
   /// How often it was opened; not counted where it is open from the begin.
   [[nodiscard]] uint64_t openings() const { return openings_.load(std::memory_order_acquire); }
-  /// The steps of the next window; nothing when no window is left.
-  [[nodiscard]] std::optional<StepRange> next_steps() const {
-    return options_.steps_behind(steps(), latest_step_.load(std::memory_order_relaxed));
-  }
+  /// Another window may follow the one that is open or opens next.
+  [[nodiscard]] bool has_next() const { return options_.code_repeats || next_steps(); }
   /// The writer thread, once the window is_over() and its device work, too.
   void end() {
     CaptureMode expected = CaptureMode::kRecording;
     mode_.compare_exchange_strong(expected, CaptureMode::kEnding, std::memory_order_relaxed);
   }
-  /// The writer thread, after end(), when all of the window is written: waits for the next
-  /// steps. False when there are none.
-  bool arm_again() {
-    auto const next = next_steps();
-    if (!next) return false;
-
-    last_step_.store(next->last, std::memory_order_relaxed);
-    first_step_.store(next->first, std::memory_order_release);
-    end_ns_.store(INT64_MAX, std::memory_order_relaxed);
-    closed_.store(false, std::memory_order_relaxed);
-    opened_ns_.reset();
-    change_counts([](StepCounts& counts) {
-      counts.annotating = static_cast<uint16_t>(counts.annotating - counts.exited);
-      counts.exited = counts.done = 0;
-      ++counts.number;
-    });
-    CaptureMode expected = CaptureMode::kEnding;
-    if (mode_.compare_exchange_strong(expected, CaptureMode::kBaseline, std::memory_order_release))
-      return true;
-    return expected == CaptureMode::kBaseline;  // else it was stopped
-  }
+  /// The writer thread, after end(), when all of the window is written: waits for the next one.
+  /// False when there is none.
+  bool arm_again();
   /// Any thread, at any time: nothing more of the host is wanted.
   void close() {
     ends_now();
@@ -141,13 +125,7 @@ class CaptureWindow {
     closed_.store(true, std::memory_order_release);
   }
   /// The writer thread, each round: what begins or ends by time.
-  void keep_time(int64_t now_ns) {
-    if (!prepared_ns_) prepared_ns_ = now_ns;
-    if (options_.delay_ns && now_ns - *prepared_ns_ >= *options_.delay_ns) open();
-    if (!opened_ns_ && mode() == CaptureMode::kRecording) opened_ns_ = now_ns;
-    if (options_.duration_ns && opened_ns_ && now_ns - *opened_ns_ >= *options_.duration_ns)
-      close();
-  }
+  void keep_time(int64_t now_ns);
 
   // Called by threads that annotate steps, only when by_steps(). `number`: of the window that the
   // thread knows of; what it says of an earlier one than number() counts no more.
@@ -191,6 +169,10 @@ class CaptureWindow {
   [[nodiscard]] int64_t end_ns() const { return end_ns_.load(std::memory_order_acquire); }
 
  private:
+  /// The steps of the next window; nothing when no window is left.
+  [[nodiscard]] std::optional<StepRange> next_steps() const {
+    return options_.steps_behind(steps(), latest_step_.load(std::memory_order_relaxed));
+  }
   /// Threads that annotate steps, and the window that they are counted for: one word, so that they
   /// change together.
   struct StepCounts {
@@ -208,6 +190,7 @@ class CaptureWindow {
       if (counts_.compare_exchange_weak(word, changed, std::memory_order_acq_rel)) return;
     }
   }
+  void keep_asked_time(int64_t now_ns);
   /// The first close() counts, or of threads that annotate steps the last.
   void ends_now() {
     if (!closed_.load(std::memory_order_acquire))
@@ -220,10 +203,17 @@ class CaptureWindow {
   std::atomic<CaptureMode> mode_;
   std::atomic<uint64_t> openings_{0};
   std::atomic<bool> closed_{false};
+  std::atomic<bool> opens_when_armed_{false};  ///< the program has opened the next one already
+  std::atomic<uint64_t> passed_{0};
   std::atomic<int64_t> end_ns_{INT64_MAX};
   std::atomic<uint64_t> counts_{0};
   std::vector<std::function<void()>> when_entered_;
-  std::optional<int64_t> prepared_ns_, opened_ns_;  ///< the writer thread's own
+  std::atomic<bool> is_timed_{false};
+  // The writer thread's own.
+  std::optional<int64_t> prepared_ns_, opened_ns_;
+  struct {
+    int64_t begin_ns = 0, end_ns = 0;
+  } time_;  ///< where is_timed()
 };
 
 }  // namespace stepscope::tracer

@@ -83,6 +83,7 @@ WindowOptions window_from_environment() {
   window.delay_ns = time_from_environment(kDelayVariable);
   window.duration_ns = time_from_environment(kDurationVariable);
   window.from_code = is_set(kFromCodeVariable);
+  window.code_repeats = window.from_code && std::getenv(kFromCodeVariable) == kRepeats;
   return window;
 }
 

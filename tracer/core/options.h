@@ -1,6 +1,7 @@
 // How a capture is asked for: the environment contract between `stepscope record` and the library
 // inside the traced process.
 //   STEPSCOPE_OUTPUT          the run's folder; not set = nothing is recorded
+//   STEPSCOPE_TRACER          the library's file, for programs that start and stop it themselves
 //   STEPSCOPE_STEPS           A:B, both inclusive: only these steps; A:B,C:D: in several windows
 //   STEPSCOPE_EVERY_STEPS     N: those of STEPSCOPE_STEPS again N steps later, 2 N and so on
 //   STEPSCOPE_ON_REQUEST      1: only the steps that `stepscope trigger` asks for, each time in a
@@ -11,7 +12,8 @@
 //   STEPSCOPE_RANGE           NAME or NAME@DOMAIN: only while the first NVTX range of it is open
 //   STEPSCOPE_DELAY_NS        only from this long after the program's first event
 //   STEPSCOPE_FROM_CODE       1: only from cudaProfilerStart to cudaProfilerStop, or from and to
-//                             the calls of tracer/api/capture.h
+//                             the calls of tracer/api/capture.h; repeat: as often as they come,
+//                             each time in a window of its own
 //   STEPSCOPE_DURATION_NS     only this long
 //   STEPSCOPE_BUFFER_MB       memory for events on their way to the file, all threads together
 //   STEPSCOPE_SAMPLE_MS       how often the counters of the GPUs are read; 0 = not at all
@@ -51,6 +53,7 @@ inline constexpr std::string_view kTracerLibrary = "libstepscope-tracer.so";
 /// Whichever is set first tells the process's rank in its job.
 inline constexpr std::array<char const*, 4> kRankVariables = {"RANK", "OMPI_COMM_WORLD_RANK",
                                                               "SLURM_PROCID", "PMI_RANK"};
+inline constexpr char const* kTracerVariable = "STEPSCOPE_TRACER";
 inline constexpr char const* kOutputVariable = "STEPSCOPE_OUTPUT";
 inline constexpr char const* kStepsVariable = "STEPSCOPE_STEPS";
 inline constexpr char const* kEveryVariable = "STEPSCOPE_EVERY_STEPS";
@@ -60,6 +63,7 @@ inline constexpr char const* kStreamVariable = "STEPSCOPE_STREAM";
 inline constexpr char const* kRangeVariable = "STEPSCOPE_RANGE";
 inline constexpr char const* kDelayVariable = "STEPSCOPE_DELAY_NS";
 inline constexpr char const* kFromCodeVariable = "STEPSCOPE_FROM_CODE";
+inline constexpr std::string_view kRepeats = "repeat";  ///< a value of it
 inline constexpr char const* kDurationVariable = "STEPSCOPE_DURATION_NS";
 inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
 inline constexpr char const* kSampleVariable = "STEPSCOPE_SAMPLE_MS";

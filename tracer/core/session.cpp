@@ -102,25 +102,6 @@ bool Session::start() {
   return false;
 }
 
-/// Where windows are asked for, or a ring is kept. A forked child is not asked: it has no steps as
-/// a rule.
-bool Session::listen() {
-  if ((!options_.window.on_request && !flight_) || options_.forked) return true;
-  ProcessState self;
-  if (flight_) self.phase = ProcessState::Phase::kKeeping;
-  self.process_id = ::getpid();
-  self.rank = options_.rank.value_or(-1);
-  self.world_size = options_.world_size;
-
-  auto started = RequestThread::start(options_.folder, std::move(self), window_);
-  if (started) {
-    requests_ = std::move(*started);
-    return true;
-  }
-  report_.failure = started.error().message;
-  return false;
-}
-
 bool Session::start_thread() {
   auto thread = OwnThread::start("stepscope", [this] { run(); });
   if (thread) {
@@ -254,66 +235,6 @@ bool Session::begin_file() {
   return true;
 }
 
-/// Where there are several windows: makes the file of one that has opened. False when that did not
-/// work, and then nothing more is recorded.
-bool Session::begin_window_file() {
-  if (!options_.window.repeats() || window_.openings() == files_) return true;
-  files_ = window_.openings();
-  done_since_ns_ = -1;
-  return begin_next_file();
-}
-
-bool Session::begin_next_file() {
-  std::string const before = report_.path;
-  if (begin_file() && file_is_open()) return true;
-  output_.reset();
-  store_.leave_file();
-  report_.path = before;
-  return false;
-}
-
-void Session::answer_request() {
-  auto const asked = requests_ ? requests_->take() : std::nullopt;
-  if (!asked) return;
-
-  using Answer = ProcessState::Answer;
-  switch (asked->kind) {
-    case Request::Kind::kState:
-      break;
-    case Request::Kind::kNone:
-      window_.withdraw_request();
-      break;
-    case Request::Kind::kStop:
-      is_last_window_.store(true, std::memory_order_relaxed);
-      end_reason_.store("stepscope trigger --stop asked for the end", std::memory_order_relaxed);
-      window_.close();
-      break;
-    case Request::Kind::kRing:
-      break;  // not one of these: take_ring()
-    case Request::Kind::kWindow:
-      if (flight_ || !window_.waits_for_request()) return requests_->answer(*asked, Answer::kBusy);
-      if (!window_.request(asked->steps)) return requests_->answer(*asked, Answer::kTooLate);
-      break;
-  }
-  requests_->answer(*asked, Answer::kDone);
-}
-
-/// The window is over. Whether another one comes; the file of this one is complete then.
-bool Session::goes_on() {
-  if (is_last_window_.load(std::memory_order_relaxed) || !window_.next_steps()) return false;
-  if (output_ && !store_.can_begin_file()) {
-    store_.log.notes.emplace_back(
-        "later windows were not recorded: names have filled their memory, as the program makes up "
-        "new ones all the time");
-    return false;
-  }
-
-  window_.end();
-  drain_once();  // what was recorded while the file was made, or the window was being closed
-  end_window_of_sources();
-  return report_.failure.empty() && window_.arm_again();
-}
-
 /// Where all cores are busy, each new thread waits some milliseconds for its first turn. A forked
 /// child has one new thread, and a second one only when it lives for longer than that and one
 /// period of drains. No thread of the program waits for the file.
@@ -347,16 +268,6 @@ bool Session::file_is_open() {
   report_.failure = opened.error().message;
   report_.path.clear();
   return false;
-}
-
-/// Each of several windows is a run of its own, in a folder named for its steps.
-CaptureOptions Session::options_of_file() const {
-  CaptureOptions options = options_;
-  if (!options.window.repeats() || window_.has_never_opened()) return options;
-  options.window.steps = window_.steps();
-  options.folder +=
-      "/" + base::name_of_window(options.window.steps->first, options.window.steps->last);
-  return options;
 }
 
 /// On the file thread, while nothing else uses the store: what tells of the process is read through
@@ -470,17 +381,6 @@ void Session::add_problem(Source const& source) {
   if (std::find(notes.begin(), notes.end(), problem) == notes.end()) notes.push_back(problem);
 }
 
-/// Completes the file of the window, if it has one: it may have passed without opening.
-void Session::end_window_of_sources() {
-  bring_names();
-  for (auto const& source : sources_) {
-    source->refresh(store_);
-    source->end_window(store_, clock_.latest_ns());
-    if (output_) add_losses(*source);
-  }
-  if (output_) close_file();
-}
-
 /// Before sources end: should one of them hang in a driver that crashed, what is here is in the
 /// file.
 void Session::bring_names() {
@@ -493,6 +393,11 @@ void Session::bring_names() {
 
 /// Everything that has ended is in the file then.
 void Session::close_file() {
+  if (uint64_t const passed = window_.take_passed(); passed > 0)
+    store_.log.notes.push_back(
+        fmt::format("{} windows of the program are missing: it closed them again before the file "
+                    "of the one before them was written",
+                    passed));
   store_.describe_again();
   store_.flush(clock_.latest_ns(), true);
   FileThread::Result const result = output_->finish();

@@ -85,6 +85,10 @@ class Session {
   /// Closes the window and waits for the rest: device work that was launched inside is over, all is
   /// written, nothing runs any more. False when that took longer than `timeout`: it goes on.
   bool end_window(std::chrono::seconds timeout);
+  /// Where the program opens windows as often as it likes: closes the one that is open and waits
+  /// until its file is complete, and the next can open. False when that took longer than `timeout`:
+  /// it goes on.
+  bool close_window(std::chrono::seconds timeout);
   /// Before a stop, where the process ends next and executes no other program: the thread that
   /// waits ends soon then.
   void process_ends_next() {
@@ -130,6 +134,8 @@ class Session {
   bool goes_on();
   bool listen();
   void answer_request();
+  ProcessState::Answer begin_asked_window(Request const& asked);
+  void bring_to_file();
   [[nodiscard]] bool is_endless() const { return flight_ || stream_; }
   void look_at_what_passes();
   void begin_names_anew();
@@ -184,6 +190,7 @@ class Session {
   std::optional<StreamRecorder> stream_;  ///< where steps are streamed, by `output_`
   std::unique_ptr<FileThread> output_;
   std::shared_ptr<RequestThread> requests_;  ///< where windows are asked for
+  Request asked_window_;                     ///< the latest that was taken in
   int64_t last_refresh_ns_ = 0, last_look_ns_ = 0, done_since_ns_ = -1;
   uint64_t most_dropped_ = 0;
   uint64_t dropped_ = 0;  ///< as of the last refresh

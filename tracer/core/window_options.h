@@ -29,14 +29,15 @@ struct WindowOptions {
   std::optional<int64_t>
       duration_ns;         ///< closes this long after it opened, if nothing else closes it before
   bool from_code = false;  ///< cudaProfilerStart and …Stop, api::start_capture and stop_capture
-  // What follows `steps`, at most one of the three; each is a window of its own.
+  // What follows the first window, at most one of the four; each is a window of its own.
   std::vector<StepRange> later_steps;  ///< ascending and apart from each other
   int64_t every_steps = 0;             ///< `steps` come again so many later, and so on; 0 = once
-  bool on_request = false;  ///< any number of steps that are asked for; `steps` are kNoSteps
+  bool on_request = false;    ///< any number of steps that are asked for; `steps` are kNoSteps
+  bool code_repeats = false;  ///< with from_code: as often as the program opens and closes one
 
   /// Several windows are asked for.
   [[nodiscard]] bool repeats() const {
-    return !later_steps.empty() || every_steps > 0 || on_request;
+    return !later_steps.empty() || every_steps > 0 || on_request || code_repeats;
   }
   /// The next range after `now` with a step after `step`; nothing when no range is left.
   [[nodiscard]] std::optional<StepRange> steps_behind(StepRange now, int64_t step) const {

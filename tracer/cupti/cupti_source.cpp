@@ -299,7 +299,7 @@ void CuptiSource::call_begins(CUpti_CallbackDomain domain, std::string_view func
   if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) calls_runtime_ = true;
   if (!is_live()) return;
   if (contains(kResets, function)) control_->flush(false);
-  if (contains(kStops, function)) window_.close();
+  if (contains(kStops, function)) window_.close_from_code();
 }
 
 /// CUPTI may be taken down safely when a CUDA call returns (documentation of cuptiFinalize); until
@@ -312,7 +312,7 @@ bool CuptiSource::may_take_down(CUpti_CallbackDomain domain) const {
 }
 
 void CuptiSource::call_returns(CUpti_CallbackDomain domain, std::string_view function) {
-  if (is_live() && contains(kStarts, function)) window_.open();
+  if (is_live() && contains(kStarts, function)) window_.open_from_code();
   auto wanted = TakeDown::kWanted;
   if (take_down_ != wanted || !may_take_down(domain)) return;
   if (!take_down_.compare_exchange_strong(wanted, TakeDown::kUnderWay)) return;

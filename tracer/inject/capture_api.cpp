@@ -20,6 +20,7 @@
 
 extern "C" {
 __attribute__((visibility("default"))) int stepscope_start_capture(char const* folder);
+__attribute__((visibility("default"))) int stepscope_start_window(char const* folder);
 __attribute__((visibility("default"))) int stepscope_stop_capture();
 __attribute__((visibility("default"))) char const* stepscope_capture_error();
 }
@@ -75,9 +76,11 @@ void set_nccl_plugin(char const* own_library) {
   if (!chosen.empty()) set_variable(kOtherNcclPluginVariable, chosen);
 }
 
+enum class Parts : uint8_t { kOne, kMany };
+
 /// As `stepscope record --from-code` sets it, for the libraries that look for it from now on.
 /// Children record what they ask for themselves.
-void set_environment(std::string const& folder) {
+void set_environment(std::string const& folder, Parts parts) {
   Dl_info self{};
   ::dladdr(reinterpret_cast<void const*>(&stepscope_start_capture), &self);
 
@@ -89,7 +92,7 @@ void set_environment(std::string const& folder) {
   if (self.dli_fname != nullptr) set_nccl_plugin(self.dli_fname);
 
   set_variable(kOutputVariable, folder);
-  set_variable(kFromCodeVariable, "1");
+  set_variable(kFromCodeVariable, parts == Parts::kMany ? std::string(kRepeats) : "1");
 }
 
 /// Programs that are started from now on have nothing of us.
@@ -102,11 +105,14 @@ void restore_environment() {
   }
 }
 
-bool prepare_own_run(char const* folder) {
+std::string path_of(char const* folder) {
   std::error_code error;
-  std::string const path =
-      fs::absolute(folder == nullptr || *folder == '\0' ? kDefaultFolder : folder, error).string();
+  return fs::absolute(folder == nullptr || *folder == '\0' ? kDefaultFolder : folder, error)
+      .string();
+}
 
+bool prepare_own_run(std::string const& path, Parts parts) {
+  std::error_code error;
   auto const made = base::prepare_shared_run_folder(path, false, is_own_run_file);
   if (!made) {
     bool const is_used = fs::is_directory(path, error) && !fs::is_empty(path, error);
@@ -114,7 +120,7 @@ bool prepare_own_run(char const* folder) {
                          : made.error().message);
   }
 
-  set_environment(path);
+  set_environment(path, parts);
   return true;
 }
 
@@ -129,25 +135,40 @@ bool driver_is_initialized() {
   return is_initialized;
 }
 
-bool start_capture(char const* folder) {
-  bool const is_own = current_session() == nullptr && !options_from_environment();
-  if (is_own && !prepare_own_run(folder)) return false;
+bool start_capture(char const* folder, Parts parts) {
+  bool const is_first = current_session() == nullptr && !options_from_environment();
+  std::string const path = path_of(folder);
+  if (is_first && !prepare_own_run(path, parts)) return false;
 
   Session* const session = start_process_session();
   if (session == nullptr) return fails("nothing can be recorded in this process");
+  bool const is_own = !own_variables().empty();
+  if (is_own && folder != nullptr && path != session->options().folder)
+    return fails(fmt::format("{}: all windows of a process go to one folder, which is {}", path,
+                             session->options().folder));
 
-  session->window().open();
+  bool const opens = session->window().open_from_code();
   if (driver_is_initialized()) cuda_starts();
-  if (session->window().mode() == CaptureMode::kRecording) return true;
+  if (opens) return true;
 
   bool const never_began = !session->report().failure.empty() && session->report().path.empty();
   return fails(never_began ? session->message()
-                           : "recording has ended: it can be started once in a process");
+                           : "recording has ended: it can be started once in a process, or often "
+                             "with start_window() and record --from-code --repeat");
+}
+
+/// What the variables are for goes on until the process ends.
+bool stop_one_of_many(Session& session) {
+  if (session.window().has_never_opened()) return fails("no window was open");
+  if (!session.close_window(kStopTimeout)) return fails(std::string(kUnfinishedMessage));
+  return session.window().mode() != CaptureMode::kStopped || session.report().failure.empty() ||
+         fails(session.message());
 }
 
 bool stop_capture() {
   Session* const session = current_session();
   if (session == nullptr) return fails("nothing was recorded in this process");
+  if (session->options().window.code_repeats) return stop_one_of_many(*session);
   restore_environment();
   if (!session->end_window(kStopTimeout)) return fails(std::string(kUnfinishedMessage));
   return session->report().failure.empty() || fails(session->message());
@@ -174,10 +195,15 @@ int one_call(Call const& call) noexcept {
 }  // namespace stepscope::tracer
 
 int stepscope_start_capture(char const* folder) {
-  return stepscope::tracer::one_call([&] { return stepscope::tracer::start_capture(folder); });
+  using namespace stepscope::tracer;
+  return one_call([&] { return start_capture(folder, Parts::kOne); });
+}
+int stepscope_start_window(char const* folder) {
+  using namespace stepscope::tracer;
+  return one_call([&] { return start_capture(folder, Parts::kMany); });
 }
 int stepscope_stop_capture() {
   return stepscope::tracer::one_call([] { return stepscope::tracer::stop_capture(); });
 }
-/// Why the last of the two calls returned 0; valid until the next.
+/// Why the last of the calls returned 0; valid until the next.
 char const* stepscope_capture_error() { return stepscope::tracer::last_error().c_str(); }

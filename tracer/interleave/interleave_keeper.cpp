@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 
 #include "trace/base/format.h"
-#include "tracer/core/interleave_socket.h"
 #include "tracer/core/sockets/local_socket.h"
+#include "tracer/core/turns/interleave_socket.h"
 
 namespace stepscope::tracer {
 namespace {

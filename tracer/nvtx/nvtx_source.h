@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tracer/core/capture_window.h"
-#include "tracer/core/interleave.h"
 #include "tracer/core/source.h"
+#include "tracer/core/turns/interleave.h"
 #include "tracer/nvtx/decoder.h"
 #include "tracer/nvtx/registry.h"
 #include "tracer/nvtx/thread_recorder.h"

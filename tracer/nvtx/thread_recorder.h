@@ -22,8 +22,8 @@
 
 #include "tracer/core/capture_window.h"
 #include "tracer/core/clock.h"
-#include "tracer/core/interleave.h"
 #include "tracer/core/ring.h"
+#include "tracer/core/turns/interleave.h"
 #include "tracer/nvtx/payload/record_layout.h"
 #include "tracer/nvtx/range_trigger.h"
 #include "tracer/nvtx/unmatched_range_ends.h"

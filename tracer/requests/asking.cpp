@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
 #include <random>
 #include <set>
 #include <thread>
@@ -129,6 +130,26 @@ std::vector<int32_t> missing_ranks(States const& processes) {
   return missing;
 }
 
+/// Errors: one of these records, or waits for its window; ranks of the job are missing.
+Expected<void> check_free(States const& processes, bool without_missing, char const* what_to_do) {
+  States busy;
+  for (ProcessState const& process : processes)
+    if (process.phase != ProcessState::Phase::kWaiting) busy.push_back(process);
+  StepRange const window = busy.empty() ? StepRange() : busy.front().window;
+
+  if (!busy.empty() && window == StepRange())
+    return fail("{}: a window by time is asked for already, ask again when it is written",
+                list(busy));
+  if (!busy.empty())
+    return fail("{}: a window of steps {} to {} is asked for already, ask again when it is written",
+                list(busy), window.first, window.last);
+  if (auto const missing = missing_ranks(processes); !missing.empty() && !without_missing)
+    return fail(
+        "rank {} of the job {}, or has ended: wait for it, or record the others with --partial",
+        fmt::join(missing, ", "), what_to_do);
+  return {};
+}
+
 }  // namespace
 
 std::string describe(ProcessState const& process) {
@@ -164,26 +185,33 @@ Expected<Request> choose_ring(std::string const& run, States const& processes) {
   return request;
 }
 
-Expected<StepRange> choose_steps(States const& processes, AskedWindow const& asked) {
-  States busy, with_steps;
-  for (ProcessState const& process : processes) {
-    if (!has_steps(process)) continue;
-    with_steps.push_back(process);
-    if (process.phase != ProcessState::Phase::kWaiting) busy.push_back(process);
-  }
+Expected<Request> choose_time(States const& processes, AskedTime const& asked) {
+  auto const free = check_free(processes, asked.without_missing, "is not recorded yet");
+  if (!free) return base::fail_with(free);
 
-  if (!busy.empty())
-    return fail("{}: a window of steps {} to {} is asked for already, ask again when it is written",
-                list(busy), busy.front().window.first, busy.front().window.last);
+  int64_t lead_ns = 0;
+  for (ProcessState const& process : processes)
+    lead_ns = std::max(lead_ns, kLeadPeriods * request_period_ns(process.world_size));
+  Request request{.kind = Request::Kind::kWindow};
+  request.begin_epoch_ns = asked.now_epoch_ns + lead_ns;
+  if (asked.duration_ns < 1 ||
+      __builtin_add_overflow(request.begin_epoch_ns, asked.duration_ns, &request.end_epoch_ns))
+    return fail("--duration {}: give a time from 1 ns to some years",
+                base::format_duration(asked.duration_ns));
+  return request;
+}
+
+Expected<StepRange> choose_steps(States const& processes, AskedWindow const& asked) {
+  States with_steps;
+  std::copy_if(processes.begin(), processes.end(), std::back_inserter(with_steps), has_steps);
   if (with_steps.empty())
     return fail(
-        "no process has marked a step yet: wait for the first one, or mark steps as "
-        "docs/guide/ANNOTATIONS.md says (processes that a recorded one forks are not asked)");
-  if (auto const missing = missing_ranks(with_steps); !missing.empty() && !asked.without_missing)
-    return fail(
-        "rank {} of the job has marked no step yet, or has ended: wait for it, or record the "
-        "others with --partial",
-        fmt::join(missing, ", "));
+        "no process has marked a step yet: wait for the first one, or record a stretch of time "
+        "with "
+        "--duration. Steps are marked as docs/guide/ANNOTATIONS.md says; processes that a recorded "
+        "one forks are not asked");
+  auto const free = check_free(with_steps, asked.without_missing, "has marked no step yet");
+  if (!free) return base::fail_with(free);
 
   int64_t furthest = 0, shortest_ns = INT64_MAX, lead_ns = 0;
   for (ProcessState const& process : with_steps) {
@@ -283,29 +311,41 @@ Expected<States> Asking::ask(std::chrono::nanoseconds timeout) {
   return fail("{}: no process is being recorded there any more", run_);
 }
 
-Expected<States> Asking::ask_for_window(States const& processes, StepRange steps,
-                                        std::chrono::nanoseconds timeout) {
-  auto answers = all_answers_to({.kind = Request::Kind::kWindow, .steps = steps}, timeout);
-  if (!answers)
-    return fail("{}; the others record the steps {} to {}", answers.error().message, steps.first,
-                steps.last);
+Expected<States> Asking::those_that_take(States const& processes, Request const& request,
+                                         std::string const& what, std::string const& remedy,
+                                         std::chrono::nanoseconds timeout) {
+  auto answers = all_answers_to(request, timeout);
+  if (!answers) return fail("{}; the others record {}", answers.error().message, what);
 
   States recording, late;
   for (ProcessState const& process : processes) {
-    if (!has_steps(process)) continue;
+    if (!has_steps(process) && !request.is_timed()) continue;
     auto const now = std::find_if(answers->begin(), answers->end(),
                                   [&](ProcessState const& each) { return is_same(each, process); });
-    bool const is_good =
-        now != answers->end() && now->answer == ProcessState::Answer::kDone && now->window == steps;
+    bool const is_good = now != answers->end() && now->answer == ProcessState::Answer::kDone &&
+                         now->window == request.steps;
     (is_good ? recording : late).push_back(now != answers->end() ? *now : process);
   }
 
   if (!late.empty())
-    return fail(
-        "{} cannot record the steps {} to {}: it was past them, has ended or waits for another "
-        "window; ask again with a larger --in",
-        list(late), steps.first, steps.last);
+    return fail("{} cannot record {}: it was past them, has ended or waits for another window; {}",
+                list(late), what, remedy);
   return recording;
+}
+
+Expected<States> Asking::ask_for_window(States const& processes, StepRange steps,
+                                        std::chrono::nanoseconds timeout) {
+  return those_that_take(processes, {.kind = Request::Kind::kWindow, .steps = steps},
+                         fmt::format("the steps {} to {}", steps.first, steps.last),
+                         "ask again with a larger --in", timeout);
+}
+
+Expected<States> Asking::ask_for_time(States const& processes, Request const& request,
+                                      std::chrono::nanoseconds timeout) {
+  int64_t const duration_ns = request.end_epoch_ns - request.begin_epoch_ns;
+  return those_that_take(processes, request,
+                         fmt::format("these {}", base::format_duration(duration_ns)),
+                         "compare the clocks of the machines, and ask again", timeout);
 }
 
 Expected<States> Asking::ask_for_ring(States const& processes, Request const& request,

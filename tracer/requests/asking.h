@@ -21,10 +21,19 @@ struct AskedWindow {
   bool without_missing = false;  ///< also where ranks of the job have no steps
 };
 
+struct AskedTime {
+  int64_t duration_ns = 0, now_epoch_ns = 0;
+  bool without_missing = false;  ///< also where ranks of the job are not recorded
+};
+
 /// From the answers to the first step of a window, in periods in which each process looks for a
 /// request: a file server may show it late.
 inline constexpr int64_t kLeadPeriods = 8;
 
+/// What has all of these record for so long, from the same moment of their clocks on. Errors: one
+/// is recording or waits for its window already, or ranks are missing.
+base::Expected<Request> choose_time(std::vector<ProcessState> const& processes,
+                                    AskedTime const& asked);
 /// The steps that all of these can record which have steps. Errors: none has marked one, one is
 /// recording or waits for its window already, ranks are missing, or the steps are too many.
 base::Expected<StepRange> choose_steps(std::vector<ProcessState> const& processes,
@@ -55,12 +64,16 @@ class Asking {
   base::Expected<std::vector<ProcessState>> ask_for_window(
       std::vector<ProcessState> const& processes, StepRange steps,
       std::chrono::nanoseconds timeout);
+  /// As that, for what choose_time() has returned.
+  base::Expected<std::vector<ProcessState>> ask_for_time(std::vector<ProcessState> const& processes,
+                                                         Request const& request,
+                                                         std::chrono::nanoseconds timeout);
   /// The processes that write what they keep, as they were in `processes`: one may have written it
   /// when it answers. Errors: as ask(); what the others write is whole.
   base::Expected<std::vector<ProcessState>> ask_for_ring(std::vector<ProcessState> const& processes,
                                                          Request const& request,
                                                          std::chrono::nanoseconds timeout);
-  /// `kind` is kStop, or kNone for a window whose steps have not come. Errors: as ask().
+  /// `kind` is kStop, kFlush, or kNone for a window whose steps have not come. Errors: as ask().
   base::Expected<std::vector<ProcessState>> ask_to(Request::Kind kind,
                                                    std::chrono::nanoseconds timeout);
   /// The processes that do not answer within `timeout`; none where the question cannot be written.
@@ -71,6 +84,9 @@ class Asking {
     std::vector<ProcessState> answered, silent;
   };
   Asking(std::string run, base::LockFile lock) : run_(std::move(run)), lock_(std::move(lock)) {}
+  base::Expected<std::vector<ProcessState>> those_that_take(
+      std::vector<ProcessState> const& processes, Request const& request, std::string const& what,
+      std::string const& remedy, std::chrono::nanoseconds timeout);
   base::Expected<Answers> answers_to(Request request, std::chrono::nanoseconds timeout);
   base::Expected<std::vector<ProcessState>> all_answers_to(Request const& request,
                                                            std::chrono::nanoseconds timeout);

@@ -34,11 +34,12 @@ constexpr size_t kMaxProcesses = 1 << 17;
 template <class Enum, size_t N>
 using Names = std::array<std::pair<Enum, char const*>, N>;
 
-constexpr Names<Request::Kind, 5> kKinds = {{{Request::Kind::kNone, "none"},
+constexpr Names<Request::Kind, 6> kKinds = {{{Request::Kind::kNone, "none"},
                                              {Request::Kind::kState, "state"},
                                              {Request::Kind::kWindow, "window"},
                                              {Request::Kind::kRing, "ring"},
-                                             {Request::Kind::kStop, "stop"}}};
+                                             {Request::Kind::kStop, "stop"},
+                                             {Request::Kind::kFlush, "flush"}}};
 constexpr Names<ProcessState::Phase, 5> kPhases = {{{ProcessState::Phase::kWaiting, "waiting"},
                                                     {ProcessState::Phase::kAsked, "asked"},
                                                     {ProcessState::Phase::kRecording, "recording"},
@@ -156,6 +157,8 @@ std::string to_text(Request const& request) {
                  {"kind", name_of(kKinds, request.kind)},
                  {"first_step", request.steps.first},
                  {"last_step", request.steps.last},
+                 {"begin_ns", request.begin_epoch_ns},
+                 {"end_ns", request.end_epoch_ns},
                  {"ring", request.ring},
                  {"reason", request.reason}});
 }
@@ -193,12 +196,17 @@ std::optional<Request> parse_request(std::string_view text) {
   reader.read("kind", request.kind, kKinds);
   reader.read("first_step", request.steps.first);
   reader.read("last_step", request.steps.last);
+  reader.read("begin_ns", request.begin_epoch_ns);
+  reader.read("end_ns", request.end_epoch_ns);
   reader.read("ring", request.ring);
   reader.read("reason", request.reason);
 
   bool const is_range = request.steps.first >= 0 && request.steps.last >= request.steps.first;
   bool const is_named = request.kind != Request::Kind::kRing || is_ring_name(request.ring);
-  if (!reader.is_good() || !is_range || !is_named) return {};
+  bool const is_time = request.begin_epoch_ns >= 0 &&
+                       (request.is_timed() ? request.end_epoch_ns > request.begin_epoch_ns
+                                           : request.end_epoch_ns == 0);
+  if (!reader.is_good() || !is_range || !is_named || !is_time) return {};
   return request;
 }
 

@@ -22,7 +22,7 @@ namespace stepscope::tracer {
 
 /// The version of these messages. A process answers a request of another version with why it does
 /// nothing.
-inline constexpr int kRequestVersion = 2;
+inline constexpr int kRequestVersion = 3;
 /// How often each process of a job of so many ranks looks for a request: all of them together ask a
 /// file server about a thousand times a second.
 constexpr int64_t request_period_ns(int32_t world_size) {
@@ -40,16 +40,21 @@ struct Request {
     kNone,   ///< the window whose steps have not come yet is not wanted any more
     kState,  ///< say how far you are
     kWindow,
-    kRing,  ///< write what is kept; processes ask each other, too
-    kStop,  ///< end recording for good; the program goes on
+    kRing,   ///< write what is kept; processes ask each other, too
+    kStop,   ///< end recording for good; the program goes on
+    kFlush,  ///< bring what the open window has until now into its file
   };
   int version = kRequestVersion;
   std::string id;  ///< another one for every file that is written
   Kind kind = Kind::kNone;
-  StepRange steps;     ///< kWindow; kRing: it begins at the first or later
+  StepRange steps;  ///< kWindow, all where it is timed; kRing: it begins at the first or later
+  // kWindow: a stretch of time, in ns since 1970. 0 = by steps.
+  int64_t begin_epoch_ns = 0, end_epoch_ns = 0;
   std::string ring;    ///< kRing: the name of its folder in that of the run
   std::string reason;  ///< kRing: why, for people
   bool operator==(Request const&) const = default;
+
+  [[nodiscard]] bool is_timed() const { return begin_epoch_ns != 0; }
 };
 
 /// What a process says of itself.

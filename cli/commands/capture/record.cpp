@@ -91,6 +91,9 @@ void add_time_options(CLI::App& app, RecordCommand& options) {
   app.add_flag("--from-code", options.record.from_code,
                "record only between cudaProfilerStart() and cudaProfilerStop(), or the calls of "
                "stepscope/capture.h");
+  app.add_flag("--repeat", options.record.repeats,
+               "with --from-code: as often as the program starts and stops, each time as a run in "
+               "the output folder");
 }
 
 void add_ring_options(CLI::App& app, RecordCommand& options) {

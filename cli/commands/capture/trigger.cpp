@@ -1,5 +1,5 @@
-// stepscope trigger RUN: asks processes that are recorded with --on-request for a window of steps,
-// those that keep a ring to write it, or any of them to stop recording.
+// stepscope trigger RUN: asks processes that are recorded with --on-request for a window of steps
+// or of time. It asks those that keep a ring to write it. It asks any of them to stop.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,10 +22,10 @@ using base::format_count;
 using base::printable;
 
 struct TriggerCommand {
-  std::string run, timeout = "10s";
+  std::string run, timeout = "10s", duration;
   tracer::AskedWindow asked;
-  bool stops = false, cancels = false, returns_at_once = false;
-  bool names_steps = false;  ///< with --steps or --in
+  bool stops = false, cancels = false, flushes = false, returns_at_once = false;
+  bool names_window = false;  ///< with --steps, --in or --duration
 };
 
 std::string processes(size_t count) {
@@ -83,9 +83,10 @@ int wait_for_files(TriggerCommand const& options, std::string const& what, trace
 
 int ask_for_ring(TriggerCommand const& options, tracer::Asking asking,
                  std::vector<tracer::ProcessState> const& there, std::chrono::nanoseconds timeout) {
-  if (options.names_steps)
+  if (options.names_window)
     return report_error({fmt::format(
-        "{}: its processes keep a ring of what is past, ask for it without --steps and --in",
+        "{}: its processes keep a ring of what is past, ask for it without --steps, --in and "
+        "--duration",
         options.run)});
 
   auto const request = tracer::choose_ring(options.run, there);
@@ -101,6 +102,27 @@ int ask_for_ring(TriggerCommand const& options, tracer::Asking asking,
   return wait_for_files(options, "ring", std::move(asking), *writing, request->ring);
 }
 
+int ask_for_time(TriggerCommand const& options, tracer::Asking asking,
+                 std::vector<tracer::ProcessState> const& there, std::chrono::nanoseconds timeout) {
+  auto const duration_ns = base::parse_duration(options.duration, "--duration");
+  if (!duration_ns) return report_error(duration_ns.error());
+  auto const since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  int64_t const now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(since_1970).count();
+  auto const request =
+      tracer::choose_time(there, {.duration_ns = *duration_ns,
+                                  .now_epoch_ns = now_ns,
+                                  .without_missing = options.asked.without_missing});
+  if (!request) return report_error(request.error());
+  auto const recording = asking.ask_for_time(there, *request, timeout);
+  if (!recording) return report_error(recording.error());
+
+  std::string const what = base::format_duration(*duration_ns);
+  std::fprintf(stderr, "stepscope: %s will be recorded in %s, beginning in %s\n", what.c_str(),
+               processes(recording->size()).c_str(),
+               base::format_duration(request->begin_epoch_ns - now_ns).c_str());
+  return wait_for_files(options, what, std::move(asking), *recording);
+}
+
 int ask_for_window(TriggerCommand const& options, tracer::Asking asking,
                    std::chrono::nanoseconds timeout) {
   auto const there = asking.ask(timeout);
@@ -110,6 +132,7 @@ int ask_for_window(TriggerCommand const& options, tracer::Asking asking,
         return process.phase == tracer::ProcessState::Phase::kKeeping;
       });
   if (keep_ring) return ask_for_ring(options, std::move(asking), *there, timeout);
+  if (!options.duration.empty()) return ask_for_time(options, std::move(asking), *there, timeout);
 
   auto const steps = tracer::choose_steps(*there, options.asked);
   if (!steps) return report_error(steps.error());
@@ -126,6 +149,26 @@ int ask_for_window(TriggerCommand const& options, tracer::Asking asking,
   return wait_for_files(options, steps_text(*steps), std::move(asking), *recording);
 }
 
+/// Readers take a file that is not complete for what it has.
+int flush(TriggerCommand const& options, tracer::Asking& asking, std::chrono::nanoseconds timeout) {
+  auto const answers = asking.ask_to(tracer::Request::Kind::kFlush, timeout);
+  if (!answers) return report_error(answers.error());
+
+  size_t recording = 0;
+  for (tracer::ProcessState const& process : *answers) {
+    if (process.phase == tracer::ProcessState::Phase::kKeeping)
+      return report_error({fmt::format(
+          "{}: its processes keep a ring, which stepscope trigger without --flush has them write",
+          options.run)});
+    if (process.phase == tracer::ProcessState::Phase::kRecording) ++recording;
+  }
+  if (recording == 0)
+    return report_error({fmt::format(
+        "{}: no window is open, and those that were are in their files", options.run)});
+  std::printf("stepscope: all until now is in the files of %s\n", processes(recording).c_str());
+  return kGood;
+}
+
 int trigger(TriggerCommand const& options) {
   auto const timeout = base::parse_duration(options.timeout, "--timeout");
   if (!timeout) return report_error(timeout.error());
@@ -137,6 +180,7 @@ int trigger(TriggerCommand const& options) {
     return ask_to(tracer::Request::Kind::kStop, "recording ends", *asking, patience);
   if (options.cancels)
     return ask_to(tracer::Request::Kind::kNone, "no window is waited for", *asking, patience);
+  if (options.flushes) return flush(options, *asking, patience);
   return ask_for_window(options, std::move(*asking), patience);
 }
 
@@ -145,9 +189,9 @@ int trigger(TriggerCommand const& options) {
 Action add_trigger(CLI::App& app) {
   auto const options = std::make_shared<TriggerCommand>();
   app.footer(
-      "Each window is a run in a folder of its own, RUN/steps-FIRST-LAST. Processes that are "
-      "recorded with --ring write what they keep to RUN/ring-STEP. Exit code 1: a process has not "
-      "recorded its part.");
+      "Each window is a run in a folder of its own, RUN/steps-FIRST-LAST or RUN/at-TIME. Processes "
+      "that are recorded with --ring write what they keep to RUN/ring-STEP. Exit code 1: a process "
+      "has not recorded its part.");
 
   app.add_option("RUN", options->run, "the run that is being recorded with --on-request or --ring")
       ->required();
@@ -158,6 +202,10 @@ Action add_trigger(CLI::App& app) {
                                      "begin so many steps after the furthest process (default: "
                                      "steps of two seconds)")
                           ->check(whole_number(1, INT64_MAX));
+
+  auto* const duration =
+      app.add_option("--duration", options->duration,
+                     "record a stretch of time in place of steps, such as 10 (seconds) or 500ms");
 
   app.add_option("--timeout", options->timeout,
                  "wait so long for the answer of a process, such as 30 (seconds) or 500ms")
@@ -171,10 +219,15 @@ Action add_trigger(CLI::App& app) {
       app.add_flag("--stop", options->stops, "end recording for good; the programs go on");
   auto* const cancel =
       app.add_flag("--cancel", options->cancels, "give up a window whose first step has not come");
-  stop->excludes(cancel);
-  for (auto* const one : {stop, cancel}) one->excludes(steps)->excludes(ahead)->excludes(at_once);
-  return [options, steps, ahead] {
-    options->names_steps = steps->count() > 0 || ahead->count() > 0;
+  auto* const flush = app.add_flag("--flush", options->flushes,
+                                   "have what the open window has until now written to its file");
+  stop->excludes(cancel)->excludes(flush);
+  flush->excludes(cancel);
+  duration->excludes(steps)->excludes(ahead);
+  for (auto* const one : {stop, cancel, flush})
+    one->excludes(steps)->excludes(ahead)->excludes(at_once)->excludes(duration);
+  return [options, steps, ahead, duration] {
+    options->names_window = steps->count() > 0 || ahead->count() > 0 || duration->count() > 0;
     return trigger(*options);
   };
 }

@@ -67,6 +67,32 @@ TEST_F(RequestsToProcesses, AllOfThemRecordTheSameSteps) {
   }
 }
 
+/// From the same moment on, whatever their steps; what they have can be read before it is over.
+TEST_F(RequestsToProcesses, AllOfThemRecordTheSameStretchOfTime) {
+  Outcome const outcome = during_training("",
+                                          "ask --duration 1500ms\n"
+                                          "stepscope trigger run --flush\n"
+                                          "stepscope trigger run --duration 60 --no-wait\n"
+                                          "for i in $(seq 300); do\n"
+                                          "  stepscope trigger run --flush && break; sleep 0.2\n"
+                                          "done\n"
+                                          "ls run\n"
+                                          "stepscope analyze run | head -n 5\n"
+                                          "stepscope trigger run --stop\n");
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("1.50 s will be recorded in 3 processes, beginning in 2.00 s"),
+                    HasSubstr("written by 3 processes; see it with: stepscope analyze run/at-"),
+                    HasSubstr("no window is open, and those that were are in their files"),
+                    HasSubstr("all until now is in the files of 3 processes"),
+                    HasSubstr("recording ends in 3")));
+
+  std::vector<std::string> const windows = base::windows_in(path("run"));
+  ASSERT_EQ(windows.size(), 2U) << outcome.output;
+  size_t in_all = 0;
+  for (auto const& [step, of] : ranks_by_step(windows[0])) in_all += of.size() == 3 ? 1 : 0;
+  EXPECT_GT(in_all, 0U) << outcome.output;
+}
+
 /// Whenever it is: the windows of the others are whole, and who asks is not kept waiting.
 TEST_F(RequestsToProcesses, AKilledOneLeavesTheWindowsOfOthersWhole) {
   for (char const* const delay : {"0.5", "2.2"}) {

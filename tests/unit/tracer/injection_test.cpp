@@ -240,6 +240,37 @@ TEST_F(Injection, records_from_code_without_the_command) {
   EXPECT_THAT(read_traces(run), SizeIs(1));
 }
 
+void expect_windows(std::string const& run) {
+  for (int i = 1; i <= 3; ++i) {
+    auto const traces = read_traces(run + "/window-" + std::to_string(i));
+    ASSERT_THAT(traces, SizeIs(1));
+    model::Trace const& trace = traces.begin()->second;
+    EXPECT_THAT(rows_of_kind(trace, model::EventKind::kKernel), SizeIs(1)) << i;
+    EXPECT_THAT(rows_of_kind(trace, model::EventKind::kLaunch), SizeIs(3)) << i;
+  }
+}
+
+TEST_F(Injection, records_windows_from_code_without_the_command) {
+  std::string const library = support::build_path("lib/libstepscope-tracer.so");
+  Environment const none = {
+      {"STEPSCOPE_TRACER", library}, {"NVTX_INJECTION64_PATH", ""}, {"STEPSCOPE_OUTPUT", ""}};
+  std::string const run = (folder.path() / "run").string();
+  ASSERT_EQ(run_child(folder.path(), {"train-windows", run}, none), 0) << stderr_of(folder.path());
+
+  std::string const printed = stdout_of(folder.path());
+  EXPECT_THAT(printed, HasSubstr("window 3: started 1 stopped 1"));
+  EXPECT_THAT(printed, HasSubstr("elsewhere 0: "));
+  EXPECT_THAT(printed, HasSubstr("all windows of a process go to one folder, which is " + run));
+  expect_windows(run);
+}
+
+TEST_F(Injection, records_windows_from_code_under_the_command) {
+  ASSERT_EQ(run_child(folder.path(), {"train-windows"}, {{"STEPSCOPE_FROM_CODE", "repeat"}}), 0)
+      << stderr_of(folder.path());
+  EXPECT_THAT(stdout_of(folder.path()), HasSubstr("window 3: started 1 stopped 1"));
+  expect_windows(folder.path());
+}
+
 TEST_F(Injection, says_from_code_that_there_is_no_tracer) {
   if (std::filesystem::path(support::build_path("lib")).is_relative())
     GTEST_SKIP() << "the bundle's programs find the tracer beside them";

@@ -1,6 +1,6 @@
 // Turns of threads that annotate steps, with the command at the other end of the socket played by
 // the test.
-#include "tracer/core/interleave.h"
+#include "tracer/core/turns/interleave.h"
 
 #include <algorithm>
 #include <atomic>

@@ -279,6 +279,23 @@ TEST_F(RecordTest, says_what_never_began) {
   EXPECT_THAT(output, HasSubstr("did nothing after 60 min 0 s"));
 }
 
+TEST_F(RecordTest, records_the_windows_that_code_opens_before_anything_else) {
+  if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+  options.from_code = options.repeats = true;
+  std::string const output = stderr_during([&] {
+    EXPECT_EQ(record_command(options, {program, "train-windows"}).value(), 0);
+  });
+  EXPECT_THAT(output, HasSubstr("of 3 windows"));
+  for (char const* const window : {"/window-1", "/window-2", "/window-3"})
+    EXPECT_THAT(read_traces(options.output + window), SizeIs(1)) << window;
+}
+
+TEST_F(RecordTest, repeats_only_what_code_opens) {
+  options.repeats = true;
+  EXPECT_THAT(error_of({"true"}), HasSubstr("--repeat: goes with --from-code"));
+  EXPECT_FALSE(fs::exists(options.output));
+}
+
 TEST_F(RecordTest, records_the_range_that_was_named) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
 

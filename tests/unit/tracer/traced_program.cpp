@@ -31,6 +31,7 @@
 #endif
 
 #include "tests/unit/tracer/interleave/shared_barrier.h"
+#include "tests/unit/tracer/left_over.h"
 #include "tests/unit/tracer/saved_events.h"
 #include "tracer/api/annotate.h"
 #include "tracer/api/capture.h"
@@ -410,42 +411,6 @@ void annotate_late() {
   }).join();
 }
 
-/// A thread that was joined is listed for some moments more.
-int count_threads() {
-  auto const deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  for (;;) {
-    auto const tasks = std::filesystem::directory_iterator("/proc/self/task");
-    auto const count = static_cast<int>(std::distance(begin(tasks), end(tasks)));
-    if (count == 1 || std::chrono::steady_clock::now() > deadline) return count;
-    std::this_thread::yield();
-  }
-}
-
-int64_t resident_kb() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("RssAnon:")) return std::atoll(line.c_str() + line.find(':') + 1);
-  return -1;
-}
-
-/// Signals that end a program by default and are handled in another way than when this was called
-/// first.
-int changed_signals() {
-  static std::vector<void*> first;
-  int changed = 0;
-  size_t place = 0;
-
-  for (int const signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
-    struct sigaction now {};
-    ::sigaction(signal, nullptr, &now);
-    void* const handler = reinterpret_cast<void*>(now.sa_handler);
-    if (place == first.size()) first.push_back(handler);
-    changed += static_cast<int>(first[place++] != handler);
-  }
-
-  return changed;
-}
-
 /// Trains before, between and after the two calls, and prints what is left of the tracer behind
 /// them.
 void train_part(char const* folder) {
@@ -453,7 +418,7 @@ void train_part(char const* folder) {
   if (!early) train(1);
 
   bool const started = start_capture(folder);
-  int64_t const resident = resident_kb();
+  int64_t const resident = stepscope::tracer::resident_kb();
 
   for (int i = 0; i < 3; ++i) launch_step(static_cast<uint64_t>(i) * 10);
   flood(2, 200'000);
@@ -469,10 +434,27 @@ void train_part(char const* folder) {
   ::malloc_trim(0);  // what the C library keeps of freed memory is not the tracer's
 
   std::printf("started %d stopped %d level %d threads %d again %d grown %d KiB signals %d\n%s\n",
-              static_cast<int>(started), static_cast<int>(stopped), level, count_threads(),
-              static_cast<int>(again), static_cast<int>(resident_kb() - resident),
-              changed_signals(), capture_error());
+              static_cast<int>(started), static_cast<int>(stopped), level,
+              stepscope::tracer::count_threads(), static_cast<int>(again),
+              static_cast<int>(stepscope::tracer::resident_kb() - resident),
+              stepscope::tracer::changed_signals(), capture_error());
   std::printf("environment %s\n", is_set ? "is set" : "is as it was");
+}
+
+/// Three windows of one step each, and what is between them.
+void train_windows(char const* folder) {
+  for (uint64_t i = 1; i <= 3; ++i) {
+    bool const started = start_window(folder);
+    launch_step(i * 10);
+    bool const stopped = stop_window();
+
+    std::printf("window %d: started %d stopped %d %s\n", static_cast<int>(i),
+                static_cast<int>(started), static_cast<int>(stopped), capture_error());
+    launch_step(i * 10 + 5);
+  }
+
+  bool const elsewhere = start_window("elsewhere");
+  std::printf("elsewhere %d: %s\n", static_cast<int>(elsewhere), capture_error());
 }
 
 /// Writes more than RLIMIT_FSIZE lets it: to the tracer the disk is full.
@@ -493,7 +475,7 @@ void fill_disk() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  changed_signals();
+  stepscope::tracer::changed_signals();
   std::string_view const what = argc > 1 ? argv[1] : "";
 
   if (what == "train") train(argc > 2 ? std::atoi(argv[2]) : 3);
@@ -525,6 +507,7 @@ int main(int argc, char** argv) {
   if (what == "annotate-late") annotate_late();
   if (what == "flood") flood(std::atoi(argv[2]), std::atoi(argv[3]));
   if (what == "train-part") train_part(argc > 2 ? argv[2] : nullptr);
+  if (what == "train-windows") train_windows(argc > 2 ? argv[2] : nullptr);
   if (what == "fill-disk") fill_disk();
 
   if (what == "exec") {

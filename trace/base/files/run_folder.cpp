@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 6> kOtherFiles = {
     "report.html", "viewer.png", "analysis.json", "findings.txt", "truth.json", "pathology.json"};
 
 constexpr std::string_view kWindowPrefix = "steps-", kToTheEnd = "end";
+constexpr std::string_view kCodeWindowPrefix = "window-", kTimePrefix = "at-";
 
 /// "100-105" or "100-end": its first step.
 std::optional<int64_t> first_step_of(std::string_view text) {
@@ -40,13 +41,51 @@ std::optional<int64_t> first_step_of(std::string_view text) {
 std::optional<int64_t> step_of_ring(std::string_view name) {
   if (!name.starts_with(kRingPrefix)) return {};
   name.remove_prefix(kRingPrefix.size());
-  if (name == "last" || name.starts_with("at-")) return INT64_MAX;
+  if (name == "last" || name.starts_with(kTimePrefix)) return INT64_MAX;
 
   int64_t step = 0;
   char const* const end = name.data() + name.size();
   auto const [rest, error] = std::from_chars(name.data(), end, step);
   bool const is_one = error == std::errc() && step >= 0 && (rest == end || *rest == '-');
   return is_one ? std::optional(step) : std::nullopt;
+}
+
+/// "window-3".
+std::optional<int64_t> number_of_code_window(std::string_view name) {
+  if (!name.starts_with(kCodeWindowPrefix)) return {};
+  name.remove_prefix(kCodeWindowPrefix.size());
+
+  int64_t number = 0;
+  char const* const end = name.data() + name.size();
+  auto const [rest, error] = std::from_chars(name.data(), end, number);
+  return error == std::errc() && rest == end && number > 0 ? std::optional(number) : std::nullopt;
+}
+
+/// "at-20261128-120000".
+bool is_timed_window(std::string_view name) {
+  constexpr std::string_view kDigit = "0123456789";
+  constexpr size_t kDash = kTimePrefix.size() + 8, kLength = kDash + 7;
+  if (!name.starts_with(kTimePrefix) || name.size() != kLength || name[kDash] != '-') return false;
+  return name.find_first_not_of(kDigit, kTimePrefix.size()) == kDash &&
+         name.find_first_not_of(kDigit, kDash + 1) == std::string_view::npos;
+}
+
+/// What a folder of a window or a ring is sorted by; nothing for any other.
+std::optional<int64_t> place_of_window(std::string_view name) {
+  if (name.starts_with(kWindowPrefix)) return first_step_of(name.substr(kWindowPrefix.size()));
+  if (is_timed_window(name)) return INT64_MAX;
+  auto const number = number_of_code_window(name);
+  return number ? number : step_of_ring(name);
+}
+
+/// "at-20261128-120000", in UTC.
+std::string time_in_name(int64_t epoch_s) {
+  auto const seconds = static_cast<time_t>(epoch_s);
+  tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  size_t const length = ::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S", &parts);
+  return std::string(kTimePrefix) + std::string(text.data(), length);
 }
 
 bool holds_any(fs::path const& folder, IsNamed const& is_own) {
@@ -127,14 +166,14 @@ std::string name_of_window(int64_t first_step, int64_t last_step) {
   return std::string(kWindowPrefix) + std::to_string(first_step) + "-" + last;
 }
 
+std::string name_of_code_window(uint64_t number) {
+  return std::string(kCodeWindowPrefix) + std::to_string(number);
+}
+
+std::string name_of_timed_window(int64_t epoch_s) { return time_in_name(epoch_s); }
+
 std::string name_of_ring(int64_t step, int64_t epoch_s) {
-  if (step >= 0) return std::string(kRingPrefix) + std::to_string(step);
-  auto const seconds = static_cast<time_t>(epoch_s);
-  tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  std::array<char, 32> text{};
-  size_t const length = ::strftime(text.data(), text.size(), "at-%Y%m%d-%H%M%S", &parts);
-  return std::string(kRingPrefix) + std::string(text.data(), length);
+  return std::string(kRingPrefix) + (step >= 0 ? std::to_string(step) : time_in_name(epoch_s));
 }
 
 std::vector<std::string> windows_in(std::string const& folder) {
@@ -143,13 +182,7 @@ std::vector<std::string> windows_in(std::string const& folder) {
   for (auto const& entry : fs::directory_iterator(folder, error)) {
     std::string const name = entry.path().filename().string();
     if (!entry.is_directory(error)) continue;
-
-    if (auto const step = step_of_ring(name)) {
-      found.emplace_back(*step, entry.path().string());
-    } else if (name.starts_with(kWindowPrefix)) {
-      auto const first = first_step_of(std::string_view(name).substr(kWindowPrefix.size()));
-      if (first) found.emplace_back(*first, entry.path().string());
-    }
+    if (auto const place = place_of_window(name)) found.emplace_back(*place, entry.path().string());
   }
 
   std::sort(found.begin(), found.end());

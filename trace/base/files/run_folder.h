@@ -22,6 +22,11 @@ bool is_run_file(std::string_view file_name);
 /// The folder, in that of a run, of the window of these steps: "steps-100-105". INT64_MAX: to the
 /// end.
 std::string name_of_window(int64_t first_step, int64_t last_step);
+/// The folder of the window that the program itself opened as its first, second and so on:
+/// "window-1".
+std::string name_of_code_window(uint64_t number);
+/// The folder of a window by time, named for its begin in UTC: "at-20261128-120000".
+std::string name_of_timed_window(int64_t epoch_s);
 /// The names of folders, in that of a run, with what was kept of its last while begin so:
 /// "ring-812", for the step at which it was written; "ring-last".
 inline constexpr std::string_view kRingPrefix = "ring-";
@@ -33,7 +38,7 @@ inline constexpr char kWrittenBecauseFact[] = "written because";
 /// names it (UTC): "ring-at-20261128-120000".
 std::string name_of_ring(int64_t step, int64_t epoch_s);
 /// The windows and rings of a run that was recorded in several: folders of those names, by their
-/// steps; rings without one are last.
+/// steps or numbers; those that are named for a time are last.
 std::vector<std::string> windows_in(std::string const& folder);
 
 /// The names that --force may remove from `folder`. In a folder without a trace, a report.html

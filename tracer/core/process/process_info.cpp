@@ -47,6 +47,8 @@ std::string window_text(WindowOptions const& window) {
   if (window.delay_ns)
     text = fmt::format("from {} after the first event", base::format_duration(*window.delay_ns));
   if (window.from_code) text = "where the program asks for it";
+  if (window.on_request && !window.steps) text = "on request";
+
   if (window.duration_ns)
     text += fmt::format("{}for {}", text.empty() ? "" : ", ",
                         base::format_duration(*window.duration_ns));

@@ -52,8 +52,9 @@ TEST_F(RunFolder, ForceRemovesTheRunAndNothingElse) {
 TEST_F(RunFolder, HasWindowsInFoldersNamedForTheirSteps) {
   EXPECT_EQ(name_of_window(100, 105), "steps-100-105");
   EXPECT_EQ(name_of_window(7, INT64_MAX), "steps-7-end");
-  for (char const* const name : {"steps-1000-1005", "steps-20-end", "steps-3-5", "steps-",
-                                 "steps-a-b", "steps-3", "steps-3-", "steps-3-5x", "window-1"})
+  for (char const* const name :
+       {"steps-1000-1005", "steps-20-end", "steps-3-5", "steps-", "steps-a-b", "steps-3",
+        "steps-3-", "steps-3-5x", "window-x", "window-0", "at-noon", "at-20261128-12000x"})
     fs::create_directories(folder_ / name);
   put("steps-1-2");
 
@@ -62,6 +63,21 @@ TEST_F(RunFolder, HasWindowsInFoldersNamedForTheirSteps) {
       testing::ElementsAre((folder_ / "steps-3-5").string(), (folder_ / "steps-20-end").string(),
                            (folder_ / "steps-1000-1005").string()));
   EXPECT_TRUE(windows_in((folder_ / "nowhere").string()).empty());
+}
+
+TEST_F(RunFolder, finds_windows_by_number_and_by_time) {
+  EXPECT_EQ(name_of_code_window(12), "window-12");
+  EXPECT_EQ(name_of_timed_window(1'795'867'200), "at-20261128-120000");
+  EXPECT_EQ(name_of_ring(-1, 1'795'867'200), "ring-at-20261128-120000");
+
+  for (char const* const name :
+       {"window-10", "window-2", "at-20261128-120000", "at-20261127-235959"})
+    fs::create_directories(folder_ / name);
+  EXPECT_THAT(
+      windows_in(folder_.string()),
+      testing::ElementsAre((folder_ / "window-2").string(), (folder_ / "window-10").string(),
+                           (folder_ / "at-20261127-235959").string(),
+                           (folder_ / "at-20261128-120000").string()));
 }
 
 TEST_F(RunFolder, ForceRemovesTheWindowsOfTheRun) {

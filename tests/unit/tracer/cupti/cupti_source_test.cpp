@@ -461,33 +461,6 @@ TEST_F(CuptiSourceTest, names_threads_as_the_system_does) {
   EXPECT_NE(store.tracks()[0].name, fmt::format("thread {}", self));
 }
 
-class CuptiSourceFromCode : public CuptiSourceTest {
- protected:
-  CuptiSourceFromCode() : CuptiSourceTest(WindowOptions{.from_code = true}) {}
-};
-
-TEST_F(CuptiSourceFromCode, records_from_the_programs_start_to_its_stop) {
-  source->driver_starts();
-  EXPECT_FALSE(fake.enabled().contains(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
-
-  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000);
-  EXPECT_EQ(window.mode(), CaptureMode::kRecording);
-  EXPECT_EQ(fake.enabled().size(), kActivities.size());
-  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000);  // some do it twice
-
-  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000);
-  EXPECT_TRUE(window.is_over());
-
-  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000);  // it opens once
-  EXPECT_EQ(window.mode(), CaptureMode::kEnding);
-}
-
-TEST_F(CuptiSourceTest, does_not_let_the_program_stop_it_unless_asked_to) {
-  source->driver_starts();
-  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000);
-  EXPECT_EQ(window.mode(), CaptureMode::kRecording);
-}
-
 TEST_F(CuptiSourceOfSteps, keeps_only_devices_and_memory_before_the_first_of_them) {
   source->driver_starts();
   EXPECT_THAT(fake.enabled(),

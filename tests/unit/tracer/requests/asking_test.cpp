@@ -63,6 +63,40 @@ TEST(ChooseSteps, LeaveOutProcessesWithoutSteps) {
   EXPECT_EQ(choose_steps(processes, {.steps = 1, .ahead = 3}), (StepRange{10, 10}));
 }
 
+TEST(ChooseTime, BeginsWhenAllCanKnowOfIt) {
+  std::vector<ProcessState> processes(2);
+  processes[1].step = 7;
+  auto const few = choose_time(processes, {.duration_ns = 5, .now_epoch_ns = 1'000'000'000});
+  ASSERT_TRUE(few) << few.error().message;
+  EXPECT_EQ(few->begin_epoch_ns, 3'000'000'000);
+  EXPECT_EQ(few->end_epoch_ns, 3'000'000'005);
+  EXPECT_EQ(few->steps, StepRange());
+
+  processes[0].world_size = 1 << 20;
+  auto const many = choose_time(processes, {.duration_ns = 5, .now_epoch_ns = 1'000'000'000});
+  EXPECT_EQ(many->begin_epoch_ns, 17'000'000'000);
+}
+
+TEST(ChooseTime, SaysWhyThereIsNone) {
+  std::vector<ProcessState> processes(1);
+  auto const reason = [&](AskedTime const& asked) {
+    auto const request = choose_time(processes, asked);
+    return request ? "there is one" : request.error().message;
+  };
+  EXPECT_THAT(reason({.duration_ns = 0, .now_epoch_ns = 1}), HasSubstr("--duration"));
+  EXPECT_THAT(reason({.duration_ns = INT64_MAX, .now_epoch_ns = 1}), HasSubstr("--duration"));
+
+  processes[0].rank = 1;
+  processes[0].world_size = 2;
+  EXPECT_THAT(reason({.duration_ns = 1, .now_epoch_ns = 1}),
+              HasSubstr("rank 0 of the job is not recorded yet"));
+  EXPECT_EQ(reason({.duration_ns = 1, .now_epoch_ns = 1, .without_missing = true}), "there is one");
+  processes[0].phase = ProcessState::Phase::kAsked;
+  processes[0].window = {4, 9};
+  EXPECT_THAT(reason({.duration_ns = 1, .now_epoch_ns = 1}),
+              HasSubstr("a window of steps 4 to 9 is asked for already"));
+}
+
 TEST(ChooseSteps, SayWhyThereAreNone) {
   std::vector<ProcessState> processes(1);
   processes[0].host = "node";

@@ -30,6 +30,14 @@ TEST_F(RequestMessages, ComeOutAsTheyWentIn) {
   Request const request{.id = "a\"b", .kind = Request::Kind::kWindow, .steps = {100, 104}};
   ASSERT_TRUE(write_request(run, request));
   EXPECT_EQ(read_request(run), request);
+  Request const timed{.id = "t",
+                      .kind = Request::Kind::kWindow,
+                      .begin_epoch_ns = 1'795'867'200'000'000'000,
+                      .end_epoch_ns = 1'795'867'201'000'000'000};
+  EXPECT_EQ(parse_request(to_text(timed)), timed);
+  Request backwards = timed;
+  backwards.end_epoch_ns = timed.begin_epoch_ns;
+  EXPECT_FALSE(parse_request(to_text(backwards)));
 
   ProcessState state = process(3, 1234);
   state.process_ids = 4026531836;
@@ -91,17 +99,17 @@ TEST_F(RequestMessages, OfAnotherVersionAreKnownAsSuch) {
 
 TEST_F(RequestMessages, ThatAreNoneAreLeftOut) {
   for (char const* const text :
-       {"", "[]", "null", "{", R"({"version": 2})", R"({"version": "1", "id": "x"})",
-        R"({"version": 2, "id": "x", "kind": "window", "first_step": 5, "last_step": 4})",
-        R"({"version": 2, "id": "x", "kind": "window", "first_step": -5, "last_step": 4})",
-        R"({"version": 2, "id": "x", "kind": "window", "first_step": 5, "last_step": 1e30})",
-        R"({"version": 2, "id": "x", "kind": "window", "first_step": 5,
+       {"", "[]", "null", "{", R"({"version": 3})", R"({"version": "1", "id": "x"})",
+        R"({"version": 3, "id": "x", "kind": "window", "first_step": 5, "last_step": 4})",
+        R"({"version": 3, "id": "x", "kind": "window", "first_step": -5, "last_step": 4})",
+        R"({"version": 3, "id": "x", "kind": "window", "first_step": 5, "last_step": 1e30})",
+        R"({"version": 3, "id": "x", "kind": "window", "first_step": 5,
             "last_step": 18446744073709551615})",
-        R"({"version": 2, "id": "x", "kind": "dance", "first_step": 5, "last_step": 6})",
+        R"({"version": 3, "id": "x", "kind": "dance", "first_step": 5, "last_step": 6})",
         R"({"version": 4294967297, "id": "x", "kind": "stop", "first_step": 5, "last_step": 6})"})
     EXPECT_FALSE(parse_request(text)) << text;
 
-  EXPECT_FALSE(parse_process_state(R"({"version": 2, "host": "node", "process_id": 12})"));
+  EXPECT_FALSE(parse_process_state(R"({"version": 3, "host": "node", "process_id": 12})"));
 }
 
 /// Damaged text is no message, or another one.

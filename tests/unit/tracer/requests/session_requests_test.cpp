@@ -82,6 +82,13 @@ class SessionOnRequest : public SessionTest {
         steps.push_back(trace->detail<model::StepDetail>(row).index);
     return steps;
   }
+  [[nodiscard]] static std::vector<int64_t> steps_of(model::Trace const& trace) {
+    return SessionTest::steps_of(trace);
+  }
+  [[nodiscard]] static int64_t now() {
+    auto const since_1970 = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(since_1970).count();
+  }
   [[nodiscard]] ProcessState last_words() const {
     auto const states = read_process_states(folder.string());
     return states.size() == 1 ? states.front() : ProcessState();
@@ -137,6 +144,57 @@ TEST_F(SessionOnRequest, GivesAWindowUpWhoseStepsDoNotCome) {
     ASSERT_TRUE(asks.ask_to(Request::Kind::kNone, kPlenty));
   }
   EXPECT_THAT(ask_for({.steps = 2, .ahead = 1000}), SizeIs(2));
+}
+
+/// Two of them, and one of steps after that.
+TEST_F(SessionOnRequest, RecordsAStretchOfTime) {
+  begin();
+  for (int i = 0; i < 2; ++i) {
+    Asking asks = asking();
+    auto const there = asks.ask(kPlenty);
+    ASSERT_TRUE(there) << there.error().message;
+    auto const request = choose_time(*there, {.duration_ns = 300'000'000, .now_epoch_ns = now()});
+    ASSERT_TRUE(request) << request.error().message;
+    auto const recording = asks.ask_for_time(*there, *request, kPlenty);
+    ASSERT_TRUE(recording) << recording.error().message;
+
+    auto const busy = choose_time(*asks.ask(kPlenty), {.duration_ns = 1, .now_epoch_ns = now()});
+    ASSERT_FALSE(busy);
+    EXPECT_THAT(busy.error().message, HasSubstr("a window by time is asked for already"));
+
+    WrittenWindow const window = wait_for_window(folder.string(), *recording, kPlenty);
+    ASSERT_THAT(window.written, SizeIs(1));
+    auto const trace = file::read_trace_file(window.written[0].file);
+    ASSERT_TRUE(trace) << trace.error().message;
+    EXPECT_THAT(steps_of(*trace), SizeIs(::testing::Gt(10U)));
+    EXPECT_LT(steps_of(*trace).size(), 400U);
+    EXPECT_THAT(trace->info().facts, ::testing::Contains(std::pair<std::string, std::string>(
+                                         "recorded part", "on request, for 300 ms")));
+  }
+  EXPECT_THAT(ask_for({.steps = 2, .ahead = 3000}), SizeIs(2));
+  EXPECT_EQ(base::windows_in(folder.string()).size(), 3U);
+}
+
+/// Its events are there while the window goes on.
+TEST_F(SessionOnRequest, BringsAnOpenWindowToItsFile) {
+  begin();
+  Asking asks = asking();
+  auto const there = asks.ask(kPlenty);
+  ASSERT_TRUE(there) << there.error().message;
+  auto const steps = choose_steps(*there, {.steps = 1'000'000'000, .ahead = 500});
+  ASSERT_TRUE(asks.ask_for_window(*there, *steps, kPlenty));
+  while (session->window().latest_step() < steps->first + 20) std::this_thread::yield();
+  int64_t const latest = session->window().latest_step();
+
+  ASSERT_TRUE(asks.ask_to(Request::Kind::kFlush, kPlenty));
+  auto const windows = base::windows_in(folder.string());
+  ASSERT_THAT(windows, SizeIs(1));
+  auto const file = fs::directory_iterator(windows.front())->path().string();
+  auto const trace = file::read_trace_file(file);
+  ASSERT_TRUE(trace) << trace.error().message;
+  auto const recorded = steps_of(*trace);
+  ASSERT_FALSE(recorded.empty());
+  EXPECT_GE(recorded.back(), latest - 1) << "the latest may not have ended";
 }
 
 /// A helper that uses CUDA, say: it answers, and no window waits in it.

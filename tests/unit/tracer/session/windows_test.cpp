@@ -202,5 +202,52 @@ TEST_F(SessionOfWindows, whose_folder_is_gone_says_so_and_lets_the_program_go_on
   EXPECT_NE(session->message(), "");
 }
 
+class SessionOfCodeWindows : public SessionOfWindows {
+ protected:
+  SessionOfCodeWindows() {
+    options.window = {};
+    options.window.from_code = options.window.code_repeats = true;
+  }
+};
+
+TEST_F(SessionOfCodeWindows, has_a_whole_file_for_each_that_the_program_opens) {
+  begin();
+  step(0);
+  for (int64_t i = 1; i <= 3; ++i) {
+    EXPECT_TRUE(session->window().open_from_code());
+    step(10 * i);
+    thread->push(named("open"));
+    EXPECT_TRUE(session->close_window(std::chrono::seconds(30)));
+    thread->pop(kDefaultDomain);
+    step(10 * i + 1);
+  }
+  EXPECT_TRUE(session->stop());
+  EXPECT_EQ(session->message(), "");
+
+  EXPECT_EQ(base::windows_in(folder.string()).size(), 3U);
+  for (int64_t i = 1; i <= 3; ++i) {
+    model::Trace const trace = read("window-" + std::to_string(i));
+    EXPECT_EQ(steps_of(trace), std::vector<int64_t>{10 * i});
+    EXPECT_EQ(names_of(trace)["open"], 1) << "it ends with its window";
+    EXPECT_EQ(trace.event_count(), 3U);
+  }
+}
+
+TEST_F(SessionOfCodeWindows, says_that_one_was_too_short_to_be_recorded) {
+  begin();
+  EXPECT_TRUE(session->window().open_from_code());
+  step(1);
+  session->window().close_from_code();
+  EXPECT_TRUE(session->window().open_from_code());
+  session->window().close_from_code();
+  EXPECT_TRUE(session->close_window(std::chrono::seconds(30)));
+  EXPECT_TRUE(session->stop());
+
+  auto const notes = read("window-1").log().notes;
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](std::string const& note) {
+    return note.find("1 windows of the program are missing") != std::string::npos;
+  }));
+}
+
 }  // namespace
 }  // namespace stepscope::tracer

@@ -1,4 +1,4 @@
-#include "tracer/core/interleave_socket.h"
+#include "tracer/core/turns/interleave_socket.h"
 
 #include <cerrno>
 #include <utility>

@@ -123,6 +123,101 @@ TEST(CaptureWindowTest, tells_who_waits_for_it_once_however_many_threads_open_it
   EXPECT_EQ(opened, 1);
 }
 
+/// As its writer thread does once the file is complete.
+void write_window(CaptureWindow& window) {
+  ASSERT_TRUE(window.is_over());
+  window.end();
+  ASSERT_TRUE(window.has_next());
+  ASSERT_TRUE(window.arm_again());
+}
+
+TEST(CaptureWindowTest, opens_as_often_as_the_program_asks) {
+  CaptureWindow window{WindowOptions{.from_code = true, .code_repeats = true}};
+  window.close_from_code();
+  EXPECT_EQ(window.mode(), CaptureMode::kBaseline) << "it was not open";
+
+  for (uint64_t i = 1; i <= 3; ++i) {
+    EXPECT_TRUE(window.open_from_code());
+    EXPECT_TRUE(window.open_from_code()) << "it is open already";
+    EXPECT_EQ(window.openings(), i);
+    window.close_from_code();
+    EXPECT_EQ(window.mode(), CaptureMode::kEnding);
+    write_window(window);
+    EXPECT_EQ(window.mode(), CaptureMode::kBaseline);
+  }
+  EXPECT_EQ(window.take_passed(), 0U);
+}
+
+TEST(CaptureWindowTest, opens_once_the_one_before_is_written) {
+  CaptureWindow window{WindowOptions{.from_code = true, .code_repeats = true}};
+  window.open_from_code();
+  window.close_from_code();
+
+  EXPECT_TRUE(window.open_from_code());
+  EXPECT_EQ(window.openings(), 1U);
+  write_window(window);
+  EXPECT_EQ(window.mode(), CaptureMode::kRecording);
+  EXPECT_EQ(window.openings(), 2U);
+  window.close_from_code();
+
+  // Opened and closed again while the file of the one before is written.
+  EXPECT_TRUE(window.open_from_code());
+  window.close_from_code();
+  write_window(window);
+  EXPECT_EQ(window.mode(), CaptureMode::kBaseline);
+  EXPECT_EQ(window.take_passed(), 1U);
+  EXPECT_EQ(window.take_passed(), 0U);
+}
+
+/// Whichever of the two comes first, the window opens.
+TEST(CaptureWindowTest, opens_for_a_program_that_asks_while_it_is_armed) {
+  for (int round = 0; round < 2000; ++round) {
+    CaptureWindow window{WindowOptions{.from_code = true, .code_repeats = true}};
+    window.open_from_code();
+    window.close_from_code();
+    window.end();
+
+    std::thread program([&] { EXPECT_TRUE(window.open_from_code()); });
+    EXPECT_TRUE(window.arm_again());
+    program.join();
+
+    ASSERT_EQ(window.mode(), CaptureMode::kRecording) << round;
+    ASSERT_EQ(window.openings(), 2U) << round;
+  }
+}
+
+TEST(CaptureWindowTest, opens_and_closes_at_the_time_that_is_asked_for) {
+  CaptureWindow window{WindowOptions{.steps = kNoSteps, .on_request = true}};
+  EXPECT_FALSE(window.request_time(100, 0, 100)) << "it has begun";
+  EXPECT_FALSE(window.request_time(100, 100, 0));
+  EXPECT_FALSE(window.request_time(100, 100, INT64_MAX));
+  ASSERT_TRUE(window.request_time(100, 100, 100));
+  EXPECT_FALSE(window.waits_for_request());
+  window.keep_time(199);
+  EXPECT_EQ(window.mode(), CaptureMode::kBaseline);
+
+  window.keep_time(200);
+  EXPECT_EQ(window.mode(), CaptureMode::kRecording);
+  EXPECT_EQ(window.steps(), StepRange()) << "threads with steps take part from their next one on";
+  window.keep_time(299);
+  EXPECT_FALSE(window.is_over());
+  window.keep_time(300);
+  write_window(window);
+  EXPECT_TRUE(window.waits_for_request());
+
+  ASSERT_TRUE(window.request_time(300, 10, 10));
+  window.keep_time(1000);
+  EXPECT_EQ(window.mode(), CaptureMode::kRecording) << "late, but there is a file";
+  window.keep_time(1001);
+  write_window(window);
+
+  ASSERT_TRUE(window.request_time(400, 100, 100));
+  window.withdraw_request();
+  EXPECT_TRUE(window.waits_for_request());
+  window.keep_time(550);
+  EXPECT_EQ(window.mode(), CaptureMode::kBaseline);
+}
+
 CaptureWindow twice() {
   return CaptureWindow{WindowOptions{.steps = StepRange{1, 2}, .later_steps = {{5, 6}}}};
 }

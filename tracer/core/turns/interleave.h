@@ -21,7 +21,7 @@
 #include <mutex>
 #include <string>
 
-#include "tracer/core/interleave_socket.h"
+#include "tracer/core/turns/interleave_socket.h"
 
 namespace stepscope::tracer {
 

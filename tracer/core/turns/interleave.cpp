@@ -1,4 +1,4 @@
-#include "tracer/core/interleave.h"
+#include "tracer/core/turns/interleave.h"
 
 #include <chrono>
 #include <utility>
