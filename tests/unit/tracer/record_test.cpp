@@ -285,7 +285,7 @@ TEST_F(RecordTest, records_the_windows_that_code_opens_before_anything_else) {
   std::string const output = stderr_during([&] {
     EXPECT_EQ(record_command(options, {program, "train-windows"}).value(), 0);
   });
-  EXPECT_THAT(output, HasSubstr("of 3 windows"));
+  EXPECT_THAT(output, HasSubstr("recorded 3 trace files"));
   for (char const* const window : {"/window-1", "/window-2", "/window-3"})
     EXPECT_THAT(read_traces(options.output + window), SizeIs(1)) << window;
 }
