@@ -13,11 +13,15 @@
 #include <thread>
 #include <utility>
 
+#include <sched.h>
+#include <tbb/global_control.h>
+
 #include "cli/command.h"
 #include "mpi/launch.h"
 #include "mpi/processes.h"
 #include "run_loading/team/helper.h"
 #include "trace/base/files/mapped_file.h"
+#include "trace/base/host_name.h"
 #include "trace/base/malloc_tuning.h"
 
 namespace stepscope::cli {
@@ -105,6 +109,29 @@ base::Expected<void> agree(mpi::Processes& processes, std::vector<std::string> c
   return {};
 }
 
+/// The machine and the cores on it that this process may use: "node1 0 1 2 3".
+std::string cores_of_process() {
+  std::string text = base::host_name();
+  cpu_set_t cores{};
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return text;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &cores)) text += fmt::format(" {}", core);
+  return text;
+}
+
+/// Processes that the launcher has bound to the same cores, or to none, share them: each would take
+/// all of them for itself.
+void share_cores(mpi::Processes& processes) {
+  std::string const own = cores_of_process();
+  auto const all = processes.all_gather(own);
+  auto const sharing = static_cast<size_t>(std::count(all.begin(), all.end(), own));
+  auto const cores = static_cast<size_t>(std::count(own.begin(), own.end(), ' '));
+  if (sharing < 2 || cores == 0) return;
+
+  static std::optional<tbb::global_control> limit;
+  limit.emplace(tbb::global_control::max_allowed_parallelism, std::max<size_t>(1, cores / sharing));
+}
+
 }  // namespace
 
 bool& is_alone() {
@@ -151,6 +178,7 @@ std::optional<int> join_team(std::string const& command,
     return says_it ? report_error(agreed.error()) : kWrongUse;
   }
 
+  share_cores(**joined);
   if ((*joined)->rank() == 0) {
     the_team() = std::make_unique<run_loading::Team>(*joined);
     return std::nullopt;

@@ -133,7 +133,6 @@ TEST_F(SlurmJob, IsSeenFromTheLoginNodeWhileItRuns) {
   EXPECT_EQ(*steps.at(0).begin(), 0);
 }
 
-/// The scripts of examples/slurm, as a user submits them.
 TEST_F(SlurmJob, AnalyzesARunOnBothNodes) {
   ASSERT_EQ(stepscope("synth -o run --ranks 6 --steps 30").code, 0);
   for (std::string const command : {"analyze run --json", "report run -o page.html"}) {
@@ -155,6 +154,18 @@ TEST_F(SlurmJob, AnalyzesARunOnBothNodes) {
   counts >> twice >> printed;
   EXPECT_GT(twice, 0U);
   EXPECT_EQ(printed, twice) << apart.output;
+}
+
+/// The scripts of examples/slurm, as a user submits them.
+TEST_F(SlurmJob, OfTheExampleAnalyzesWhereTheFilesAre) {
+  ASSERT_EQ(stepscope("synth -o run --ranks 6 --steps 30").code, 0);
+  std::string const example =
+      std::filesystem::absolute(support::source_path("examples/slurm/analyze.sbatch")).string();
+  Outcome const outcome = on_login_node("sbatch --wait --output job.txt '" + example +
+                                        "' run; cat job.txt; stepscope report run -o alone.html; "
+                                        "cmp alone.html run/report.html && echo the same");
+  EXPECT_THAT(outcome.output, HasSubstr("6 ranks"));
+  EXPECT_THAT(outcome.output, HasSubstr("the same"));
 }
 
 TEST_F(SlurmJob, OfTheExampleLeavesARunAndItsReport) {
