@@ -119,12 +119,15 @@ std::string with_near_names(std::string const& message) {
       std::string_view(message).substr(no_table ? kNoTable.size() : kNoColumn.size());
   name = name.substr(name.rfind('.') + 1);
 
-  std::vector<std::string_view> known, tables;
+  std::vector<std::string_view> known, tables, having;
   for (SchemaTable const& table : schema()) {
     tables.push_back(table.name);
-    for (SchemaColumn const& column : table.columns)
+    for (SchemaColumn const& column : table.columns) {
       if (!no_table) known.push_back(column.name);
+      if (!no_table && column.name == name) having.push_back(table.name);
+    }
   }
+  if (!having.empty()) return fmt::format("{}, but in {}", message, fmt::join(having, ", "));
 
   auto const near = near_names(name, no_table ? tables : known);
   if (!near.empty()) return fmt::format("{}, did you mean {}?", message, fmt::join(near, " or "));

@@ -40,31 +40,8 @@ for component in programs api docs tests; do
   cmake --install build/portable --prefix "$stage" --component "$component" --strip >/dev/null
 done
 
-# What every Linux brings: glibc, and OpenGL where there is a screen (it comes with the graphics driver). And MPI, which has to be
-# that of the launcher: where there is none, libstepscope-mpi.so is not loaded.
-system_libraries='^lib(mpi|mpi_cxx|open-rte|open-pal)\.so|^(ld-linux-x86-64|libc|libm|libmvec|libdl|libpthread|librt|libresolv|libutil|libanl|libnsl)\.so|^lib(GL|GLX|OpenGL|GLdispatch|EGL)\.so'
-needed_by() { objdump -p "$1" | sed -n 's/^ *NEEDED *//p'; }
-elf_files() { find "$stage" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -print; }
-
-# carry FILE FOR: FOR's libraries and theirs go to lib/, found from there by $ORIGIN.
 say "Carrying libraries"
-declare -A carried=()
-carry() {
-  local library path
-  for library in $(needed_by "$1"); do
-    if [[ $library =~ $system_libraries || -n ${carried[$library]:-} || -e $stage/lib/$library ]]; then continue; fi
-    path=$(ldconfig -p | sed -n "s|^[[:space:]]*${library//./\\.} (libc6,x86-64.*=> ||p" | head -n 1)
-    [[ -n $path ]] || die "package.sh: $1 needs $library, which is nowhere in ldconfig -p"
-    carry_file "$library" "$path" "$2"
-  done
-}
-carry_file() {
-  carried[$1]=$3
-  install -m 644 "$(readlink -f "$2")" "$stage/lib/$1"
-  strip --strip-unneeded "$stage/lib/$1"
-  patchelf --set-rpath '$ORIGIN' "$stage/lib/$1"
-  carry "$stage/lib/$1" "$3"
-}
+source scripts/bundle_libraries.sh
 mkdir -p "$stage/lib"
 for file in $(elf_files); do
   if [[ $file != */stepscope-viewer ]]; then carry "$file" gpu; fi
@@ -80,10 +57,7 @@ fi
 for library in "${!carried[@]}"; do note "$(stat -c %s "$stage/lib/$library" | numfmt --to=iec) $library (${carried[$library]})"; done | sort -k2
 
 say "Checking"
-worst=$(for file in $(elf_files); do objdump -T "$file" | grep -oE 'GLIBC_[0-9.]+' | sort -u; done | sed 's/GLIBC_//' | sort -uV | tail -n 1)
-note "needs glibc $worst"
-[[ $(printf '%s\n%s\n' "$worst" "$MAX_GLIBC" | sort -V | tail -n 1) == "$MAX_GLIBC" ]] ||
-  die "package.sh: the bundle needs glibc $worst, more than $MAX_GLIBC: build it on Debian 12"
+check_glibc "$MAX_GLIBC" "package.sh: the bundle"
 
 tar -C build/portable --sort=name --owner=0 --group=0 --numeric-owner -czf "build/portable/$name.tar.gz" "$name"
 not_for_gpus=("$name/bin/stepscope-viewer")

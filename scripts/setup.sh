@@ -28,10 +28,10 @@ programs=(g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config node:nodej
   xvfb-run:xvfb xauth:xauth protoc:protobuf-compiler)
 libraries=(ca-certificates libdnnl-dev libimgui-dev libstb-dev libglfw3-dev libgl-dev libgl1-mesa-dri fonts-dejavu-core libzstd-dev libisal-dev libsqlite3-dev
   libxxhash-dev libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libexpected-dev libtbb-dev libopenmpi-dev openmpi-bin libgtest-dev libgmock-dev libbenchmark-dev
-  libprotobuf-dev)
+  libprotobuf-dev python3-dev pybind11-dev python3-numpy python3-pandas)
 if ((want_ci)); then programs+=(clang++:clang clang-format-14:clang-format-14 clang-tidy-14:clang-tidy-14 ccache:ccache mold:mold
   munged:munge slurmctld:slurmctld slurmd:slurmd srun:slurm-client); fi
-if ((want_package)); then programs+=(patchelf:patchelf file:file); fi
+if ((want_package)); then programs+=(patchelf:patchelf file:file) libraries+=(python3-venv); fi
 
 missing=()
 for entry in "${programs[@]}"; do

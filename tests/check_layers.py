@@ -43,6 +43,8 @@ LAYERS = {
     "viewer": ["analyzer", "run_loading", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
     # Names of NVIDIA's functions are the workloads' (backend/vendor_functions.h): doctor asks for the same ones.
     "doctor": ["trace/base", "tracer", "workloads"],
+    # The Python package: what `cli` is for people at a terminal.
+    "python": ["query", "run_loading", "reports", "analyzer", "trace/import", "trace/model", "trace/base", "tracer/api"],
     "selftest": ["doctor", "trace", "tracer", "workloads", "analyzer"],
     "cli": ["trace", "tracer", "doctor", "mpi", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "agent", "gate", "tune"],
 }
@@ -59,6 +61,7 @@ VENDOR_HEADERS = {
     r"(dnnl|oneapi/dnnl)": ["workloads/backend/host", "tests", "bench"],
     r"(imgui|imstb|GLFW/|GL/|backends/imgui)": ["viewer", "tests", "bench"],
     r"mpi\.h": ["mpi/module"],
+    r"(pybind11/|Python\.h)": ["python"],
     r"stb_": ["viewer", "workloads/data", "tests", "bench"],
     r"sqlite3": ["trace/import", "trace/export", "query", "tests", "bench"],
     r"toml\+\+/": ["gate", "tests"],

@@ -393,6 +393,8 @@ TEST(Query, ErrorsSayWhatIsMeantAndWhere) {
   EXPECT_EQ(table.message, "no such table: kernel, did you mean kernels?");
   QueryError const column = ask_wrongly(*database, "select k.duration from kernels k");
   EXPECT_EQ(column.message, "no such column: k.duration, did you mean dur_ns?");
+  EXPECT_EQ(ask_wrongly(*database, "select grid_x from events").message,
+            "no such column: grid_x, but in kernels");
   EXPECT_EQ(column.offset, 7U);
 
   EXPECT_EQ(ask_wrongly(*database, "select naem from kernels").message,

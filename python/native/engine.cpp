@@ -1,0 +1,270 @@
+// stepscope._engine: runs, their analysis and their tables for Python. The package's own modules
+// (python/stepscope) make of it what people use.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "python/native/arrow.h"
+#include "python/native/interruptible.h"
+#include "python/native/open_run.h"
+#include "query/schema.h"
+
+namespace py = pybind11;
+
+namespace stepscope::python {
+namespace {
+
+using query::Column;
+using query::ValueType;
+
+/// Raises stepscope.errors.NAME.
+[[noreturn]] void raise(char const* name, std::string const& message) {
+  py::object const type = py::module_::import("stepscope.errors").attr(name);
+  PyErr_SetString(type.ptr(), message.c_str());
+  throw py::error_already_set();
+}
+[[noreturn]] void raise_query_error(query::QueryError const& error) {
+  py::object const type = py::module_::import("stepscope.errors").attr("QueryError");
+  py::object const made =
+      error.offset ? type(error.message, *error.offset) : type(error.message, py::none());
+  PyErr_SetObject(type.ptr(), made.ptr());
+  throw py::error_already_set();
+}
+
+template <class T>
+T value_or_raise(base::Expected<T> result, char const* error_name) {
+  if (!result) raise(error_name, result.error().message);
+  return std::move(*result);
+}
+
+/// A run as Python holds it; closed, nothing can be asked.
+class PyRun {
+ public:
+  explicit PyRun(std::shared_ptr<OpenRun> run) : run_(std::move(run)) {}
+
+  [[nodiscard]] std::shared_ptr<OpenRun> get() const {
+    if (run_ == nullptr) raise("ClosedError", "the run is closed, open it again");
+    if (run_->is_of_parent())
+      raise("ClosedError", "the run was opened before this process was forked, open it here");
+    return run_;
+  }
+  void close() { run_.reset(); }
+  [[nodiscard]] bool is_closed() const { return run_ == nullptr; }
+
+ private:
+  std::shared_ptr<OpenRun> run_;
+};
+
+/// Rows of a result, one column after the other.
+struct PyTable {
+  Columns columns;
+};
+struct PyColumn {
+  Columns columns;
+  size_t index;
+
+  [[nodiscard]] Column const& get() const { return (*columns)[index]; }
+};
+
+/// Work that looks at a flag ends soon after the wait for it does.
+template <class Ask>
+auto ask_interruptibly(Ask ask) {
+  auto const is_given_up = std::make_shared<std::atomic<bool>>(false);
+
+  try {
+    return interruptibly([ask = std::move(ask), is_given_up]() mutable {
+      return ask([is_given_up] { return is_given_up->load(std::memory_order_relaxed); });
+    });
+  } catch (py::error_already_set const&) {
+    is_given_up->store(true);
+    throw;
+  }
+}
+
+PyTable table_of(std::vector<Column> columns) {
+  return {std::make_shared<std::vector<Column> const>(std::move(columns))};
+}
+
+PyRun open(std::vector<std::string> paths, bool one_run) {
+  auto opened =
+      interruptibly([paths = std::move(paths), one_run] { return OpenRun::open(paths, one_run); });
+  return PyRun(value_or_raise(std::move(opened), "TraceError"));
+}
+
+std::string analysis_json(PyRun const& run, std::optional<std::pair<int64_t, int64_t>> steps,
+                          std::optional<int32_t> rank) {
+  auto json = interruptibly(
+      [opened = run.get(), steps, rank] { return opened->analysis_json(steps, rank); });
+  return value_or_raise(std::move(json), "PartError");
+}
+
+std::string analysis_text(PyRun const& run) {
+  auto text = interruptibly([opened = run.get()] { return opened->analysis_text(); });
+  return value_or_raise(std::move(text), "TraceError");
+}
+
+std::string report_html(PyRun const& run, std::string const& language) {
+  auto page =
+      interruptibly([opened = run.get(), language] { return opened->report_html(language); });
+  return value_or_raise(std::move(page), "TraceError");
+}
+
+std::string whatif_json(PyRun const& run, std::vector<std::string> const& changes, bool together) {
+  auto json = interruptibly(
+      [opened = run.get(), changes, together] { return opened->whatif_json(changes, together); });
+  return value_or_raise(std::move(json), "ChangeError");
+}
+
+PyTable ask(PyRun const& run, std::string const& sql) {
+  auto rows =
+      ask_interruptibly([opened = run.get(), sql](std::function<bool()> const& is_given_up) {
+        return opened->query(sql, is_given_up);
+      });
+  if (!rows) raise_query_error(rows.error());
+  return table_of(std::move(*rows));
+}
+
+PyTable table(PyRun const& run, std::string const& name, std::vector<std::string> const& columns) {
+  auto rows = ask_interruptibly(
+      [opened = run.get(), name, columns](std::function<bool()> const& is_given_up) {
+        return opened->table(name, columns, is_given_up);
+      });
+  if (!rows) raise_query_error({rows.error().message, std::nullopt});
+  return table_of(std::move(*rows));
+}
+
+std::string compare(std::vector<PyRun*> const& base, std::vector<PyRun*> const& candidate,
+                    double min_effect_percent, bool paired) {
+  std::vector<std::shared_ptr<OpenRun>> before, after;
+  for (PyRun const* const run : base) before.push_back(run->get());
+  for (PyRun const* const run : candidate) after.push_back(run->get());
+  auto json = interruptibly([before, after, min_effect_percent, paired] {
+    return comparison_json(before, after, min_effect_percent, paired);
+  });
+  return value_or_raise(std::move(json), "ComparisonError");
+}
+
+/// name → (meaning, [(column, meaning)]).
+py::dict schema() {
+  py::dict tables;
+  for (query::SchemaTable const& table : query::schema()) {
+    py::list columns;
+    for (query::SchemaColumn const& column : table.columns)
+      columns.append(py::make_tuple(column.name, column.meaning));
+    tables[py::str(std::string(table.name))] = py::make_tuple(table.meaning, columns);
+  }
+  return tables;
+}
+
+py::buffer_info buffer_of(PyColumn const& column) {
+  Column const& data = column.get();
+  auto const rows = static_cast<py::ssize_t>(data.rows());
+  if (data.type == ValueType::kText) return {data.codes.data(), rows, true};
+  if (data.type == ValueType::kReal) return {data.reals.data(), rows, true};
+  return {data.integers.data(), rows, true};
+}
+
+py::object value_at(PyColumn const& column, py::ssize_t index) {
+  Column const& data = column.get();
+  auto const rows = static_cast<py::ssize_t>(data.rows());
+  if (index < 0) index += rows;
+  if (index < 0 || index >= rows) throw py::index_error("row " + std::to_string(index));
+
+  auto const row = static_cast<size_t>(index);
+  if (!data.is_null.empty() && data.is_null[row] != 0) return py::none();
+  if (data.type == ValueType::kText)
+    return py::str(data.texts[static_cast<size_t>(data.codes[row])]);
+  if (data.type == ValueType::kReal) return py::float_(data.reals[row]);
+  return py::int_(data.integers[row]);
+}
+
+char const* type_name(PyColumn const& column) {
+  ValueType const type = column.get().type;
+  if (type == ValueType::kText) return "text";
+  return type == ValueType::kReal ? "real" : "integer";
+}
+
+/// A byte a row, 1 where there is no value.
+struct PyNulls {
+  Columns columns;
+  size_t index;
+};
+
+py::buffer_info buffer_of_nulls(PyNulls const& nulls) {
+  std::vector<uint8_t> const& mask = (*nulls.columns)[nulls.index].is_null;
+  return {const_cast<uint8_t*>(mask.data()), 1, "?", static_cast<py::ssize_t>(mask.size()), true};
+}
+
+/// None where all rows have a value.
+py::object null_mask(PyColumn const& column) {
+  if (column.get().is_null.empty()) return py::none();
+  return py::cast(PyNulls{column.columns, column.index});
+}
+
+py::capsule arrow_stream(PyTable const& table, py::object const& /*requested_schema*/) {
+  auto const release = [](PyObject* capsule) {
+    auto* const stream =
+        static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule, "arrow_array_stream"));
+    if (stream->release != nullptr) stream->release(stream);
+    delete stream;
+  };
+  return py::capsule(new_arrow_stream(table.columns), "arrow_array_stream", release);
+}
+
+}  // namespace
+}  // namespace stepscope::python
+
+PYBIND11_MODULE(_engine, module) {
+  using namespace stepscope::python;
+  using namespace py::literals;
+
+  py::class_<PyRun>(module, "Run")
+      .def("close", &PyRun::close)
+      .def_property_readonly("closed", &PyRun::is_closed)
+      .def_property_readonly("paths", [](PyRun const& run) { return run.get()->paths(); })
+      .def_property_readonly("notes", [](PyRun const& run) { return run.get()->notes(); })
+      .def("analysis_json", analysis_json, "steps"_a = py::none(), "rank"_a = py::none())
+      .def("analysis_text", analysis_text)
+      .def("report_html", report_html, "language"_a)
+      .def("whatif_json", whatif_json, "changes"_a, "together"_a)
+      .def("query", ask, "sql"_a)
+      .def("table", table, "name"_a, "columns"_a);
+
+  py::class_<PyTable>(module, "Table")
+      .def_property_readonly("names",
+                             [](PyTable const& table) {
+                               std::vector<std::string> names;
+                               for (auto const& column : *table.columns)
+                                 names.push_back(column.name);
+                               return names;
+                             })
+      .def("__len__",
+           [](PyTable const& table) {
+             return table.columns->empty() ? size_t{0} : table.columns->front().rows();
+           })
+      .def("column",
+           [](PyTable const& table, size_t index) {
+             if (index >= table.columns->size()) throw py::index_error("no such column");
+             return PyColumn{table.columns, index};
+           })
+      .def("__arrow_c_stream__", arrow_stream, "requested_schema"_a = py::none());
+
+  py::class_<PyNulls>(module, "Nulls", py::buffer_protocol()).def_buffer(buffer_of_nulls);
+  py::class_<PyColumn>(module, "Column", py::buffer_protocol())
+      .def_buffer(buffer_of)
+      .def_property_readonly("name", [](PyColumn const& column) { return column.get().name; })
+      .def_property_readonly("type", type_name)
+      .def_property_readonly("nulls", [](PyColumn const& column) { return column.get().nulls; })
+      .def_property_readonly("texts", [](PyColumn const& column) { return column.get().texts; })
+      .def("null_mask", null_mask)
+      .def("__len__", [](PyColumn const& column) { return column.get().rows(); })
+      .def("__getitem__", value_at);
+
+  module.def("open", open, "paths"_a, "one_run"_a);
+  module.def("compare", compare, "base"_a, "candidate"_a, "min_effect_percent"_a, "paired"_a);
+  module.def("schema", schema);
+  module.attr("__version__") = STEPSCOPE_VERSION;
+}

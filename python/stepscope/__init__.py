@@ -1,0 +1,89 @@
+"""Where the time and memory of a training go, why, and what fixing it would give.
+
+    import stepscope
+
+    run = stepscope.open("my-run")           # a folder or file that stepscope can read
+    for finding in run.analyze().findings:
+        print(finding.title)
+    run.table("kernels").to_pandas()
+
+and in the program that is trained, under `stepscope record -- python3 train.py`:
+
+    for batch in stepscope.steps(loader):
+        with stepscope.phase("forward"):
+            ...
+
+Reading needs nothing beside this package; numpy, pandas, polars and pyarrow are used where they
+are there. Marking needs no GPU and does nothing where nothing records.
+"""
+
+from stepscope.capture import (
+    input_wait,
+    memory_category,
+    name_thread,
+    note,
+    phase,
+    start,
+    step,
+    steps,
+    stop,
+    wait,
+    window,
+    work,
+)
+from stepscope.errors import (
+    CaptureError,
+    ChangeError,
+    ClosedError,
+    ComparisonError,
+    Error,
+    PartError,
+    QueryError,
+    TraceError,
+)
+
+__all__ = [
+    "CaptureError",
+    "ChangeError",
+    "ClosedError",
+    "ComparisonError",
+    "Error",
+    "PartError",
+    "QueryError",
+    "TraceError",
+    "Run",
+    "compare",
+    "input_wait",
+    "memory_category",
+    "name_thread",
+    "note",
+    "open",
+    "phase",
+    "start",
+    "step",
+    "steps",
+    "stop",
+    "tables",
+    "wait",
+    "window",
+    "work",
+]
+
+_READING = {"Run", "compare", "open", "tables"}
+
+
+def __getattr__(name):
+    # A program that only marks its steps never loads what reads traces.
+    if name in _READING:
+        from stepscope import run
+
+        return getattr(run, name)
+    if name == "__version__":
+        from stepscope import _engine
+
+        return _engine.__version__
+    raise AttributeError(f"module 'stepscope' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(set(globals()) | _READING | {"__version__"})

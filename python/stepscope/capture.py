@@ -1,0 +1,105 @@
+"""Marks of a training: steps, phases, waits and numbers.
+
+They reach the tool that listens to NVTX in the process, such as `stepscope record`. Without one a
+mark costs less than a tenth of a microsecond (bench/python_marks.py).
+"""
+
+import functools
+
+from stepscope import _capture
+from stepscope.errors import CaptureError
+
+#: step(index): `with stepscope.step(i):` is the training step i, counted from 0 over the whole job.
+step = _capture.step
+#: phase(name): a part of a step, such as "forward", "backward" or "optimizer". Also a decorator.
+phase = _capture.phase
+#: work(name): anything else worth seeing on the thread's track. Also a decorator.
+work = _capture.work
+#: input_wait(name): the thread waits for training data inside of it.
+input_wait = _capture.input_wait
+#: memory_category(name): device memory allocated inside belongs to "weights", "gradients",
+#: "optimizer", "activations", "workspace", "input" or "other".
+memory_category = _capture.memory_category
+#: note(name, value): a number at this moment, a point of the curve `name`. Integers stay exact.
+note = _capture.note
+#: name_thread(name): the calling thread's name in traces.
+name_thread = _capture.name_thread
+
+
+def _decorate(scope, function):
+    @functools.wraps(function)
+    def marked(*arguments, **named):
+        with scope:
+            return function(*arguments, **named)
+
+    return marked
+
+
+_capture._set_decorate(_decorate)
+
+
+def wait(loader, name="wait for batch"):
+    """The items of `loader`; the time until each one comes is marked as waiting for input."""
+    waits = input_wait(name)
+    items = iter(loader)
+    while True:
+        with waits:
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+        yield item
+
+
+def steps(loader, first=0, name="wait for batch"):
+    """The items of `loader`, each in a training step of its own, counted from `first`.
+
+    A step lasts from one item to the next: the wait for the next one is in it, and marked as
+    waiting for input.
+
+        for batch in stepscope.steps(loader):
+            train(batch)
+    """
+    waits = input_wait(name)
+    items = iter(loader)
+    end = object()
+    with waits:
+        item = next(items, end)
+    index = first
+    while item is not end:
+        with step(index):
+            yield item
+            with waits:
+                item = next(items, end)
+        index += 1
+
+
+def start(folder=None):
+    """A window of recording opens and becomes a run of its own: FOLDER/window-1, and so on.
+
+    Under `stepscope record --from-code --repeat` the folder is that of the command. Otherwise call
+    it before the first use of CUDA, NVTX and NCCL; the environment's STEPSCOPE_TRACER names the
+    file libstepscope-tracer.so. Raises CaptureError where nothing is recorded.
+    """
+    if not _capture.start_window(folder):
+        raise CaptureError(_capture.capture_error())
+
+
+def stop():
+    """The window closes: returns when its trace is complete. Raises CaptureError if it is not."""
+    if not _capture.stop_window():
+        raise CaptureError(_capture.capture_error())
+
+
+class window:
+    """`with stepscope.window("my-run"):` records what runs inside."""
+
+    def __init__(self, folder=None):
+        self._folder = folder
+
+    def __enter__(self):
+        start(self._folder)
+        return self
+
+    def __exit__(self, *_):
+        stop()

@@ -1,0 +1,169 @@
+"""Runs that were recorded: their analysis, their tables, and what a change would give."""
+
+import json
+import os
+
+from stepscope import _engine
+from stepscope.errors import Error, QueryError, TraceError
+from stepscope.results import Analysis, Record
+from stepscope.table import Table
+
+
+def _paths_of(paths):
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        paths = [paths]
+    found = [os.fsdecode(path) for path in paths]
+    if not found:
+        raise TraceError("no run was named")
+    return found
+
+
+def open(*paths, one_run=False):
+    """Reads and analyzes a run: a folder, a trace file, or the files of its processes.
+
+    Formats are those of `stepscope analyze`: Stepscope's own, PyTorch, Nsight Systems, XLA and
+    others. one_run: files of different times are one run nevertheless. Raises TraceError.
+    """
+    if len(paths) == 1:
+        paths = _paths_of(paths[0])
+    return Run(_engine.open(_paths_of(paths), one_run))
+
+
+class Run:
+    """A run that is open. Any thread may ask it; close() or `with` gives its memory back."""
+
+    def __init__(self, native):
+        self._native = native
+        self._analysis = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Gives the memory back. What was returned before stays; asking raises ClosedError."""
+        self._native.close()
+
+    @property
+    def closed(self):
+        return self._native.closed
+
+    @property
+    def paths(self):
+        """Where it was read from."""
+        return self._native.paths
+
+    @property
+    def notes(self):
+        """Sentences about what could not be read or recorded."""
+        return self._native.notes
+
+    def analyze(self, steps=None, rank=None):
+        """All numbers and findings, as `stepscope analyze --json` has them.
+
+        steps: (first, last) or a range, only these; rank: only this one. Raises PartError.
+        """
+        if steps is None and rank is None:
+            if self._analysis is None:
+                self._analysis = Analysis(self._native.analysis_json())
+            return self._analysis
+        if isinstance(steps, range):
+            if steps.step != 1 or not steps:
+                raise ValueError("steps: give a range without gaps")
+            steps = (steps.start, steps.stop - 1)
+        return Analysis(self._native.analysis_json(steps, rank))
+
+    @property
+    def findings(self):
+        """What costs time, the most first."""
+        return self.analyze().findings
+
+    def query(self, sql):
+        """The rows of one SELECT in SQLite's SQL, as a Table. Raises QueryError.
+
+        docs/reference/QUERY.md lists the tables, and so does stepscope.tables(). Times are ns.
+        """
+        return Table(self._native.query(sql))
+
+    def table(self, name, columns=None):
+        """A whole table, such as "kernels"; columns: only these. Raises QueryError."""
+        if isinstance(columns, str):
+            columns = [columns]
+        return Table(self._native.table(name, list(columns or [])))
+
+    def report(self, path="report.html", language="en"):
+        """Writes the page of `stepscope report` and returns its path. language: en or zh."""
+        page = self._native.report_html(language)
+        path = os.fspath(path)
+        part = f"{path}.{os.getpid()}.part"
+        try:
+            with _open_file(part, "w", encoding="utf-8", newline="") as file:
+                file.write(page)
+            os.replace(part, path)
+        except OSError:
+            if os.path.exists(part):
+                os.remove(part)
+            raise
+        return path
+
+    def whatif(self, *changes, together=False):
+        """What changes would give, as `stepscope whatif --json`; without any, the findings' fixes.
+
+        changes: such as "input=0" or "kernel:gemm=/1.5" (docs/guide/WHATIF.md); together: all at
+        once. Raises ChangeError.
+        """
+        return Record(json.loads(self._native.whatif_json(list(changes), together)))
+
+    def __repr__(self):
+        if self.closed:
+            return "<stepscope.Run, closed>"
+        return f"<stepscope.Run {', '.join(self.paths)}>"
+
+    def __str__(self):
+        return self._native.analysis_text()
+
+    def _repr_html_(self):
+        if self.closed:
+            return None
+        return self.analyze()._repr_html_()
+
+
+# The builtin of that name is hidden by ours.
+_open_file = __builtins__["open"] if isinstance(__builtins__, dict) else __builtins__.open
+
+
+def compare(base, candidate, min_effect_percent=2.0, paired=False):
+    """What changed between runs and whether it is real, as `stepscope compare --json`.
+
+    base, candidate: a run or several, open or by path. min_effect_percent: smallest change of the
+    step that counts. paired: both sides were made in turn. Raises ComparisonError.
+    """
+    opened = []
+
+    def natives(runs):
+        one = isinstance(runs, (Run, str, bytes, os.PathLike))
+        found = []
+        for run in [runs] if one else list(runs):
+            if not isinstance(run, Run):
+                run = open(run)
+                opened.append(run)
+            found.append(run._native)
+        return found
+
+    try:
+        return Record(
+            json.loads(_engine.compare(natives(base), natives(candidate), min_effect_percent, paired))
+        )
+    finally:
+        for run in opened:
+            run.close()
+
+
+def tables():
+    """Every table that query() and table() know: {name: (meaning, [(column, meaning), …])}."""
+    return _engine.schema()
+
+
+__all__ = ["Error", "QueryError", "Run", "compare", "open", "tables"]

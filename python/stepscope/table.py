@@ -1,0 +1,184 @@
+"""Rows of a result, a column at a time, without copies where the other side can take them."""
+
+
+class Column:
+    """A column: integers, reals or texts; None where there is no value.
+
+    It is a buffer (PEP 3118) of int64, float64, or for texts of int32 places in `texts` (−1: none),
+    which numpy.asarray() takes without a copy.
+    """
+
+    def __init__(self, native):
+        self._native = native
+
+    @property
+    def name(self):
+        return self._native.name
+
+    @property
+    def type(self):
+        """"integer", "real" or "text"."""
+        return self._native.type
+
+    @property
+    def nulls(self):
+        """How many rows have no value."""
+        return self._native.nulls
+
+    @property
+    def texts(self):
+        """The texts of a column of texts: each once, in the order in which they came."""
+        return self._native.texts
+
+    @property
+    def buffer(self):
+        """The numbers, or the places of the texts, as a memoryview."""
+        return memoryview(self._native)
+
+    def __len__(self):
+        return len(self._native)
+
+    def __getitem__(self, row):
+        if isinstance(row, slice):
+            return [self._native[i] for i in range(*row.indices(len(self)))]
+        return self._native[row]
+
+    def __iter__(self):
+        values = self.buffer.tolist()
+        if self.type == "text":
+            texts = self.texts
+            return (texts[code] if code >= 0 else None for code in values)
+        mask = self._native.null_mask()
+        if mask is None:
+            return iter(values)
+        return (None if is_null else value for value, is_null in zip(values, memoryview(mask)))
+
+    def to_list(self):
+        return list(self)
+
+    def to_numpy(self):
+        """Numbers as they are; reals have NaN where there is none. Raises ValueError where integers
+        have none: take them with to_pandas(), or as a list. Texts as an array of objects."""
+        import numpy
+
+        values = numpy.asarray(self._native)
+        if self.type == "text":
+            texts = numpy.array([*self.texts, None], dtype=object)
+            return texts[values]
+        if self.type == "integer" and self.nulls:
+            raise ValueError(f"{self.name} has {self.nulls} rows without a value, which numpy's integers cannot say")
+        return values
+
+    def to_pandas(self):
+        """A Series; texts as a Categorical, integers with gaps as Int64."""
+        import numpy
+        import pandas
+
+        values = numpy.asarray(self._native)
+        if self.type == "text":
+            made = pandas.Categorical.from_codes(values, categories=self.texts)
+            return pandas.Series(made, name=self.name)
+        mask = self._native.null_mask()
+        if self.type == "integer" and mask is not None:
+            made = pandas.arrays.IntegerArray(values, numpy.asarray(mask))
+            return pandas.Series(made, name=self.name)
+        return pandas.Series(values, name=self.name, copy=False)
+
+    def __repr__(self):
+        return f"<stepscope.Column {self.name}: {len(self)} × {self.type}>"
+
+
+class Table:
+    """Rows of a query or a table. `table["name"]` and `table.name` are columns."""
+
+    _SHOWN = 10
+
+    def __init__(self, native):
+        self._native = native
+        self._columns = {}
+        for index, name in enumerate(native.names):
+            unique, again = name, 1
+            while unique in self._columns:
+                again += 1
+                unique = f"{name}_{again}"
+            self._columns[unique] = Column(native.column(index))
+
+    @property
+    def names(self):
+        """The columns' names; a second one of a name gets "_2" behind it."""
+        return list(self._columns)
+
+    @property
+    def columns(self):
+        return list(self._columns.values())
+
+    def __len__(self):
+        return len(self._native)
+
+    def __getitem__(self, name):
+        return self._columns[name]
+
+    def __getattr__(self, name):
+        columns = self.__dict__.get("_columns", {})
+        if name in columns:
+            return columns[name]
+        raise AttributeError(f"there is no column {name!r}, but {', '.join(columns)}")
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._columns]
+
+    def __iter__(self):
+        """Row after row, as tuples."""
+        return zip(*self._columns.values())
+
+    def to_dict(self):
+        """{column: [values]}."""
+        return {name: column.to_list() for name, column in self._columns.items()}
+
+    def to_dicts(self):
+        """[{column: value}], a row each."""
+        return [dict(zip(self._columns, row)) for row in self]
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        """The Arrow PyCapsule interface: pyarrow, polars and DuckDB take the table without a copy."""
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self):
+        """A pyarrow.Table."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_polars(self):
+        """A polars.DataFrame."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_pandas(self):
+        """A pandas.DataFrame; texts as Categoricals."""
+        import pandas
+
+        series = {name: column.to_pandas() for name, column in self._columns.items()}
+        return pandas.DataFrame(series, copy=False)
+
+    def __repr__(self):
+        return f"<stepscope.Table: {len(self)} rows of {', '.join(self.names)}>"
+
+    def _repr_html_(self):
+        from html import escape
+
+        shown = min(len(self), self._SHOWN)
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.names)
+        rows = ""
+        for row in range(shown):
+            cells = (column[row] for column in self.columns)
+            rows += "<tr>" + "".join(f"<td>{escape(_shown(cell))}</td>" for cell in cells) + "</tr>"
+        more = f"<p>{shown} of {len(self):,} rows</p>" if shown < len(self) else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+
+def _shown(cell):
+    if cell is None:
+        return ""
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)

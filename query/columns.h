@@ -1,0 +1,99 @@
+// Rows as typed columns: for programs that take a column at once, such as a notebook. Results of
+// queries, and whole tables of the trace, which are read where they are and not row by row.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "query/database.h"
+#include "trace/base/expected.h"
+#include "trace/model/run.h"
+#include "trace/model/tables.h"
+
+namespace stepscope::query {
+
+enum class ValueType : uint8_t { kInteger, kReal, kText };
+
+/// One of the three vectors has a value a row, by `type`.
+struct Column {
+  std::string name;
+  ValueType type = ValueType::kInteger;
+  std::vector<int64_t> integers;   ///< 0 where it is NULL
+  std::vector<double> reals;       ///< NaN where it is NULL
+  std::vector<int32_t> codes;      ///< places in `texts`; −1 where it is NULL
+  std::vector<std::string> texts;  ///< each once, as they came; UTF-8
+  std::vector<uint8_t> is_null;    ///< a row each; empty: none is
+  uint64_t nulls = 0;
+
+  [[nodiscard]] size_t rows() const {
+    if (type == ValueType::kText) return codes.size();
+    return type == ValueType::kReal ? reals.size() : integers.size();
+  }
+};
+
+/// Takes cells of whatever type. Integers become reals where one of the column is; all become texts
+/// where one is, as files hold them (model::append_text).
+class ColumnBuilder {
+ public:
+  /// `least`: what it is where no cell says more.
+  explicit ColumnBuilder(std::string name, ValueType least = ValueType::kInteger) {
+    column_.name = std::move(name);
+    column_.type = least;
+  }
+
+  void reserve(size_t rows);
+  void add(model::Cell const& cell) {
+    bool const is_integer = cell.type == model::Cell::Type::kInteger;
+    bool const has_nulls = !column_.is_null.empty();
+    if (column_.type != ValueType::kInteger || (!is_integer && !(cell.is_null() && has_nulls)))
+      return add_other(cell, 1);
+
+    column_.integers.push_back(is_integer ? cell.integer() : 0);
+    if (!has_nulls) return;
+    column_.is_null.push_back(static_cast<uint8_t>(!is_integer));
+    column_.nulls += is_integer ? 0 : 1;
+  }
+  /// So many times.
+  void add(model::Cell const& cell, size_t count) { add_other(cell, count); }
+  /// The column of all cells so far; the builder is empty then.
+  Column take();
+
+ private:
+  void add_other(model::Cell const& cell, size_t count);
+  void add_nulls(size_t count);
+  int32_t code_of(std::string_view text);
+  void widen(ValueType type);
+
+  Column column_;
+  size_t expected_rows_ = 0;
+  std::unordered_map<std::string, int32_t> codes_;
+  int32_t latest_code_ = -1;
+};
+
+/// All rows of a result.
+class ColumnSink final : public RowSink {
+ public:
+  void begin(std::span<std::string const> columns) override;
+  bool row(std::span<model::Cell const> cells) override;
+  std::vector<Column> take();
+
+ private:
+  std::vector<ColumnBuilder> builders_;
+};
+
+/// The rows that `SELECT columns FROM table` has for a table of the trace (model::trace_tables()),
+/// in the same order; several columns at once. `names`: empty = all. Errors: no such table or
+/// column, or it was given up (asked now and then, by several threads; may be empty).
+base::Expected<std::vector<Column>> read_table(model::Run const& run, std::string_view table,
+                                               std::vector<std::string> const& names,
+                                               std::function<bool()> const& is_given_up = {});
+
+/// Whether read_table() has it: those of the analysis are asked in SQL.
+bool is_trace_table(std::string_view name);
+
+}  // namespace stepscope::query

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Makes build/wheel/stepscope-VERSION-cpXY-cpXY-linux_x86_64.whl: the Python package, the command `stepscope` with the tracer, and
+# every library they need beyond glibc. The viewer is not in it. For the Python that the build found; another one:
+#
+#   scripts/wheel.sh                       build it
+#   scripts/wheel.sh --check               and use it in a fresh virtual environment
+#   PYTHON=/usr/bin/python3.12 scripts/wheel.sh
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+MAX_GLIBC=2.36
+check=0
+case ${1:-} in
+  --check) check=1 ;;
+  "") ;;
+  *) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+esac
+
+scripts/setup.sh --package
+say "Building build/release"
+configure release ${PYTHON:+-DPython3_EXECUTABLE="$PYTHON"}
+build release stepscope stepscope-tracer demo_programs python_package
+python=$(sed -n 's/^_\{0,1\}Python3_EXECUTABLE:[A-Z]*=//p' build/release/CMakeCache.txt | head -n 1)
+version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' build/release/CMakeCache.txt)
+
+say "Carrying libraries"
+stage=build/wheel/stage
+rm -rf build/wheel
+bundle=$stage/stepscope/bundle
+mkdir -p "$bundle/lib" "$stage/stepscope/libs"
+cp build/release/python/stepscope/*.so python/stepscope/*.py python/stepscope/*.pyi python/stepscope/py.typed "$stage/stepscope/"
+cmake --install build/release --prefix "$bundle" --component programs --strip >/dev/null
+rm -f "$bundle/bin/stepscope-viewer"
+strip --strip-unneeded "$stage"/stepscope/*.so
+source scripts/bundle_libraries.sh
+for file in $(find "$bundle/bin" "$bundle/lib" -type f); do carry "$file" programs "$bundle/lib"; done
+# The interpreter has one C++ library for all modules: that of the system. An older one of ours would break those that load later.
+carried=()
+system_libraries+='|^lib(stdc\+\+|gcc_s)\.so'
+patchelf --set-rpath '$ORIGIN/libs' "$stage"/stepscope/_engine.*.so
+carry "$(echo "$stage"/stepscope/_engine.*.so)" package "$stage/stepscope/libs"
+check_glibc "$MAX_GLIBC" "wheel.sh: the wheel"
+
+wheel=$("$python" scripts/make_wheel.py "$stage" "$version" build/wheel)
+note "$(du -sb "$stage" | cut -f1 | numfmt --to=iec) unpacked, $(stat -c %s "$wheel" | numfmt --to=iec) as $wheel"
+if ((!check)); then exit 0; fi
+
+say "Using it in a fresh environment"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" -m venv "$work/venv"
+"$work/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$wheel"
+cd "$work"
+env -i PATH="$work/venv/bin:/usr/bin:/bin" HOME="$work" sh -ec '
+  stepscope --version
+  stepscope record -o run -- python -c "
+import stepscope
+for batch in stepscope.steps(range(20)):
+    with stepscope.phase(\"forward\"): sum(range(100_000))
+"
+  stepscope analyze run >/dev/null
+  python -c "
+import stepscope
+run = stepscope.open(\"run\")
+print(repr(run.analyze()))
+print(run.query(\"select name, count(*) as n from events group by name order by n desc\").to_dicts())
+"'
+note "works"

@@ -1,0 +1,228 @@
+"""A run in Python says what the command says, and what it refuses it refuses by name."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import stepscope
+from support import BUILD, PROGRAM, TestWithFolder, command, main, python
+
+
+class OpenRun(TestWithFolder):
+    def test_has_the_numbers_of_the_command(self):
+        path = self.synth("run", "--fault", "imbalance")
+        with stepscope.open(path) as run:
+            self.assertEqual(run.analyze().to_dict(), json.loads(command("analyze", path, "--json")))
+            self.assertEqual(
+                run.analyze(steps=(3, 6)).to_dict(),
+                json.loads(command("analyze", path, "--json", "--steps", "3:6")),
+            )
+            self.assertEqual(
+                run.analyze(steps=range(3, 7), rank=1).to_dict(),
+                json.loads(command("analyze", path, "--json", "--steps", "3:6", "--rank", "1")),
+            )
+            self.assertEqual(run.whatif().to_dict(), json.loads(command("whatif", path, "--json")))
+            self.assertEqual(
+                run.whatif("kernel:gemm=/2").to_dict(),
+                json.loads(
+                    command("whatif", path, "--json", "--only-changes", "--change", "kernel:gemm=/2")
+                ),
+            )
+
+    def test_writes_the_page_of_the_command(self):
+        path = self.synth()
+        command("report", path, "-o", self.folder / "page.html")
+        with stepscope.open(path) as run:
+            written = run.report(self.folder / "same.html")
+            self.assertEqual(written, str(self.folder / "same.html"))
+            self.assertEqual(
+                (self.folder / "same.html").read_bytes(), (self.folder / "page.html").read_bytes()
+            )
+            run.report(self.folder / "chinese.html", language="zh")
+            self.assertIn('lang="zh', (self.folder / "chinese.html").read_text()[:1000])
+            with self.assertRaises(OSError):
+                run.report(self.folder / "nowhere" / "page.html")
+
+    def test_compares_as_the_command_does(self):
+        before, after = self.synth("before"), self.synth("after", "--fault", "input")
+        asked = json.loads(command("compare", before, "--vs", after, "--json"))
+        self.assertEqual(stepscope.compare(before, str(after)).to_dict(), asked)
+        with stepscope.open(before) as one, stepscope.open(after) as other:
+            self.assertEqual(stepscope.compare([one], [other]).to_dict(), asked)
+            self.assertFalse(one.closed)
+
+    def test_answers_attributes_and_names(self):
+        with stepscope.open(self.synth("run", "--fault", "input")) as run:
+            analysis = run.analyze()
+            finding = run.findings[0]
+            self.assertEqual(finding.title, finding["title"])
+            self.assertEqual(analysis.steps[3].step, analysis.to_dict()["steps"][3]["step"])
+            self.assertIn("findings", dir(analysis))
+            self.assertIn(finding.title, repr(analysis))
+            self.assertEqual(pickle.loads(pickle.dumps(analysis)), analysis)
+            with self.assertRaisesRegex(AttributeError, "there is no 'colour' here, but"):
+                finding.colour  # noqa: B018
+            with self.assertRaises(AttributeError):
+                finding.title = "mine"
+
+    def test_shows_itself_in_a_notebook(self):
+        path = self.synth("<b>run", "--fault", "input")
+        with stepscope.open(path) as run:
+            page = run._repr_html_()
+            self.assertIn(run.findings[0].advice.split(",")[0].split("'")[0], page)
+            self.assertIn("A step of a device: compute", page)
+            self.assertNotIn("<b>run", page)
+            self.assertIn("Findings", str(run))
+            self.assertIn("<table>", run.table("kernels", ["name"])._repr_html_())
+
+
+class Refusals(TestWithFolder):
+    def test_are_errors_of_their_own_kind(self):
+        with self.assertRaisesRegex(stepscope.TraceError, "nowhere"):
+            stepscope.open(self.folder / "nowhere")
+        (self.folder / "notes.txt").write_text("no trace")
+        with self.assertRaisesRegex(stepscope.Error, "notes.txt"):
+            stepscope.open(self.folder / "notes.txt")
+        for wrong in (3, None, [3]):
+            with self.assertRaises(TypeError):
+                stepscope.open(wrong)
+        with self.assertRaises(stepscope.TraceError):
+            stepscope.open([])
+
+        with stepscope.open(self.synth()) as run:
+            with self.assertRaisesRegex(stepscope.QueryError, "syntax error") as raised:
+                run.query("select name from from kernels")
+            self.assertEqual(raised.exception.offset, 17)
+            with self.assertRaisesRegex(stepscope.QueryError, "only SELECT"):
+                run.query("create table mine (a)")
+            with self.assertRaisesRegex(stepscope.QueryError, "cats"):
+                run.table("cats")
+            with self.assertRaisesRegex(stepscope.QueryError, "has no column colour"):
+                run.table("kernels", ["colour"])
+            with self.assertRaisesRegex(stepscope.ChangeError, "change"):
+                run.whatif("make it fast")
+            with self.assertRaises(stepscope.PartError):
+                run.analyze(steps=(900, 901))
+            with self.assertRaises(stepscope.PartError):
+                run.analyze(rank=7)
+            with self.assertRaises(TypeError):
+                run.query(3)
+            kept = run.query("select 1 as one")
+        self.assertEqual(kept.to_dicts(), [{"one": 1}])
+        self.assertIsNone(run._repr_html_())
+        for ask in (run.analyze, lambda: run.query("select 1"), lambda: run.paths):
+            if ask is run.analyze:
+                run._analysis = None
+            with self.assertRaisesRegex(stepscope.ClosedError, "closed"):
+                ask()
+
+    def test_name_what_cannot_be_compared(self):
+        path = self.folder / "run"
+        command("synth", "-o", path, "--ranks", "1", "--steps", "2")
+        with self.assertRaises(stepscope.ComparisonError):
+            stepscope.compare(path, [])
+
+
+class Processes(TestWithFolder):
+    def test_ask_one_run_from_several_threads(self):
+        with stepscope.open(self.synth()) as run:
+            want = run.query("select count(*) as n from events").n[0]
+            got, threads = [], []
+            for _ in range(4):
+                threads.append(
+                    threading.Thread(
+                        target=lambda: [
+                            got.append(run.query("select count(*) as n from events").n[0])
+                            for _ in range(20)
+                        ]
+                    )
+                )
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(got, [want] * 80)
+
+    def test_do_not_use_what_their_parent_opened(self):
+        made = python(
+            f"""
+import os, stepscope
+run = stepscope.open({str(self.synth())!r})
+child = os.fork()
+if child == 0:
+    try:
+        run.query("select 1")
+    except stepscope.ClosedError as error:
+        print(error, flush=True)
+    mine = stepscope.open({str(self.folder / "run")!r})
+    print(len(mine.query("select 1")), flush=True)
+    os._exit(0)
+print(os.waitpid(child, 0)[1], len(run.query("select 1")))
+"""
+        )
+        self.assertEqual(
+            made.stdout.splitlines(),
+            ["the run was opened before this process was forked, open it here", "1", "0 1"],
+            made.stderr,
+        )
+
+    def test_stop_at_an_interrupt(self):
+        path = self.synth()
+        child = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                f"""
+import stepscope
+run = stepscope.open({str(path)!r})
+print("asks", flush=True)
+try:
+    run.query("with recursive n(i) as (select 1 union all select i + 1 from n) select sum(i) from n")
+except KeyboardInterrupt:
+    print("interrupted", len(run.query("select 1")))
+""",
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.assertEqual(child.stdout.readline(), "asks\n")
+        time.sleep(0.3)  # inside of the question, as a rule; before it is as good
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.communicate(timeout=120)[0], "interrupted 1\n")
+        self.assertEqual(child.returncode, 0)
+
+    def test_that_only_mark_load_no_reader(self):
+        made = python("import stepscope, sys; print('stepscope._engine' in sys.modules)")
+        self.assertEqual(made.stdout, "False\n", made.stderr)
+
+
+class Memory(TestWithFolder):
+    def test_is_given_back(self):
+        path = self.synth()
+
+        def resident():
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        def use():
+            with stepscope.open(path) as run:
+                run.analyze().to_dict()
+                run.table("kernels").to_dict()
+                run.query("select name, count(*) from kernels group by name").to_dicts()
+
+        for _ in range(30):
+            use()
+        before = resident()
+        for _ in range(100):
+            use()
+        self.assertLess(resident() - before, 16e6, "after 100 runs")
+
+
+if __name__ == "__main__":
+    main()
