@@ -38,12 +38,13 @@ for kind, body in KINDS.items():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=ROOT / "build/release", type=pathlib.Path)
+    parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", default=7, type=int)
     options = parser.parse_args()
 
     environment = {**os.environ, "PYTHONPATH": str(options.build / "python")}
     with tempfile.TemporaryDirectory() as folder:
-        program = [sys.executable, "-c", MARKS]
+        program = [options.python, "-c", MARKS]
         record = [str(options.build / "bin/stepscope"), "record", "--buffer-mb", "1024", "-o", f"{folder}/run", "--"]
         for title, before, count in (("nothing records", [], 1_000_000), ("recorded", record, 100_000)):
             made = subprocess.run([*before, *program, str(count), str(options.rounds)], env=environment, check=True,

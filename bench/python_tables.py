@@ -36,6 +36,7 @@ def time_of(arguments, environment):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=ROOT / "build/release", type=pathlib.Path)
+    parser.add_argument("--python", default=sys.executable, help="with pandas")
     parser.add_argument("--rounds", default=5, type=int)
     parser.add_argument("--ranks", default=64, type=int)
     parser.add_argument("--steps", default=668, type=int)
@@ -50,12 +51,12 @@ def main():
         ratios, times = [], []
         for _ in range(options.rounds):
             command = time_of([program, "analyze", "--json", run], environment)
-            python = time_of([sys.executable, "-c", OPEN, run], environment)
+            python = time_of([options.python, "-c", OPEN, run], environment)
             ratios.append(python / command)
             times.append(python)
         print(f"open and analyze: {statistics.median(times):.2f} s, {statistics.median(ratios):.3f} of the command's time (median of {options.rounds} pairs)")
 
-        made = subprocess.run([sys.executable, "-c", FRAMES, run, str(options.rounds)], env=environment, check=True,
+        made = subprocess.run([options.python, "-c", FRAMES, run, str(options.rounds)], env=environment, check=True,
                               capture_output=True, text=True)
         rounds = [[float(word) for word in line.split()] for line in made.stdout.splitlines()]
         few, everything = (statistics.median(each[i] for each in rounds) for i in (0, 1))
