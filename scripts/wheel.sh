@@ -29,6 +29,8 @@ rm -rf build/wheel
 bundle=$stage/stepscope/bundle
 mkdir -p "$bundle/lib" "$stage/stepscope/libs"
 cp build/release/python/stepscope/*.so python/stepscope/*.py python/stepscope/*.pyi python/stepscope/py.typed "$stage/stepscope/"
+mkdir "$stage/stepscope/integrations"
+cp python/stepscope/integrations/*.py "$stage/stepscope/integrations/"
 cmake --install build/release --prefix "$bundle" --component programs --strip >/dev/null
 rm -f "$bundle/bin/stepscope-viewer"
 strip --strip-unneeded "$stage"/stepscope/*.so

@@ -155,6 +155,26 @@ PyObject* name_thread(PyObject* /*module*/, PyObject* name) {
   Py_RETURN_NONE;
 }
 
+/// A range that need not nest, and may end on another thread: its id.
+PyObject* start_range(PyObject* /*module*/, PyObject* name) {
+  if (!is_name(name, "start_range")) return nullptr;
+  nvtxEventAttributes_t attributes;
+  std::memset(&attributes, 0, sizeof attributes);
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  attributes.message.ascii = PyUnicode_AsUTF8(name);
+  return PyLong_FromUnsignedLongLong(
+      nvtxDomainRangeStartEx(stepscope::api::annotation_domain(), &attributes));
+}
+
+PyObject* end_range(PyObject* /*module*/, PyObject* id) {
+  unsigned long long const range = PyLong_AsUnsignedLongLong(id);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  nvtxDomainRangeEnd(stepscope::api::annotation_domain(), range);
+  Py_RETURN_NONE;
+}
+
 /// The calls that wait for a file leave Python's lock to other threads.
 template <class Call>
 PyObject* without_lock(Call const& call) {
@@ -212,6 +232,8 @@ PyMethodDef functions[] = {{"step", step, METH_O, nullptr},
                            {"memory_category", memory_category, METH_O, nullptr},
                            {"note", as_function(note), METH_FASTCALL, nullptr},
                            {"name_thread", name_thread, METH_O, nullptr},
+                           {"start_range", start_range, METH_O, nullptr},
+                           {"end_range", end_range, METH_O, nullptr},
                            {"start_window", start_window, METH_O, nullptr},
                            {"stop_window", stop_window, METH_NOARGS, nullptr},
                            {"capture_error", capture_error, METH_NOARGS, nullptr},

@@ -1,0 +1,74 @@
+"""Steps and phases whose begin and end are different calls, as hooks of frameworks are."""
+
+from stepscope import capture
+
+
+class HookedSteps:
+    """What is open is known: a hook that does not come leaves nothing open for long.
+
+    record: a range of steps; their trace is a run of its own (stepscope.start()).
+    folder: where that run goes, unless `stepscope record` says it.
+    """
+
+    def __init__(self, record=None, folder=None):
+        if record is not None and (not isinstance(record, range) or record.step != 1 or not record):
+            raise ValueError("record: give a range of steps, such as range(100, 105)")
+        self._record, self._folder = record, folder
+        self._is_recording = False
+        self._index = None
+        self._step = self._phase = None
+
+    def begin_step(self, index):
+        self.end_step()
+        if self._record is not None and not self._is_recording and index in self._record:
+            capture.start(self._folder)
+            self._is_recording = True
+        self._index = index
+        self._step = capture.step(index)
+        self._step.__enter__()
+
+    def end_step(self):
+        self.end_phase()
+        if self._step is None:
+            return
+        self._step.__exit__(None, None, None)
+        self._step = None
+        if self._is_recording and self._index + 1 >= self._record.stop:
+            self._stop()
+
+    def begin_phase(self, name):
+        self.end_phase()
+        self._phase = capture.phase(name)
+        self._phase.__enter__()
+
+    def end_phase(self):
+        if self._phase is not None:
+            self._phase.__exit__(None, None, None)
+            self._phase = None
+
+    def end(self):
+        """The training is over, or fails."""
+        self.end_step()
+        if self._is_recording:
+            self._stop()
+
+    def _stop(self):
+        self._is_recording, self._record = False, None
+        capture.stop()
+
+
+def mark_calls(owner, phases):
+    """The methods of an object that are named, {name: phase}, are phases from now on. Returns a
+    function that ends it."""
+    before = {name: vars(owner).get(name) for name in phases}
+    for name, phase in phases.items():
+        setattr(owner, name, capture.phase(phase)(getattr(owner, name)))
+
+    def end():
+        for name, own in before.items():
+            if own is not None:
+                setattr(owner, name, own)
+            elif name in vars(owner):
+                delattr(owner, name)
+
+    return end

@@ -1,0 +1,41 @@
+"""Keras and TensorFlow: steps and evaluation of model.fit().
+
+    from stepscope.integrations.keras import StepscopeCallback
+    model.fit(…, callbacks=[StepscopeCallback()])
+
+A step is what one call of the compiled train function does. It fetches its batch itself, so that
+the wait for data is in the step and not marked apart. With steps_per_execution Keras calls once for
+several batches, which are one step here. Written for Keras 2.11 to 3.12.
+"""
+
+from stepscope.integrations._hooks import HookedSteps
+
+try:
+    from keras.callbacks import Callback
+except ImportError:
+    from tensorflow.keras.callbacks import Callback
+
+
+class StepscopeCallback(Callback):
+    """record, folder: only these steps become a run, see HookedSteps; first: number of the first."""
+
+    def __init__(self, record=None, folder=None, first=0):
+        super().__init__()
+        self._steps = HookedSteps(record, folder)
+        self._next = first
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self._steps.begin_step(self._next)
+        self._next += 1
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._steps.end_step()
+
+    def on_test_begin(self, logs=None):
+        self._steps.begin_phase("evaluate")
+
+    def on_test_end(self, logs=None):
+        self._steps.end_phase()
+
+    def on_train_end(self, logs=None):
+        self._steps.end()

@@ -1,0 +1,6 @@
+import contextlib
+
+
+@contextlib.contextmanager
+def emit_nvtx(enabled=True, record_shapes=False):
+    yield
