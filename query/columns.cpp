@@ -13,6 +13,7 @@
 #include <tbb/parallel_for.h>
 
 #include "query/schema.h"
+#include "trace/base/format.h"
 #include "trace/base/huge_pages.h"
 
 namespace stepscope::query {
@@ -264,26 +265,39 @@ int32_t ColumnBuilder::code_of(std::string_view text) {
   return latest_code_ = known->second;
 }
 
+/// A real, or an integer that becomes one.
+void ColumnBuilder::add_real(Cell const& cell) {
+  if (cell.type == Cell::Type::kReal) return column_.reals.push_back(cell.real());
+  constexpr int64_t kExact = int64_t{1} << 53;
+  bool const has_sign = cell.type == Cell::Type::kInteger;
+  bool const is_exact = has_sign && cell.integer() >= -kExact && cell.integer() <= kExact;
+  if (!is_exact) column_.exact.emplace(column_.reals.size(), cell);
+  column_.reals.push_back(has_sign ? static_cast<double>(cell.integer())
+                                   : static_cast<double>(cell.bits));
+}
+
 /// What is there already becomes values of the type.
 void ColumnBuilder::widen(ValueType type) {
   std::vector<int64_t> const integers = std::exchange(column_.integers, {});
   std::vector<double> const reals = std::exchange(column_.reals, {});
-  ValueType const before = std::exchange(column_.type, type);
-  auto const is_null = [&](size_t row) {
-    return !column_.is_null.empty() && column_.is_null[row] != 0;
-  };
-  size_t const rows = before == ValueType::kReal ? reals.size() : integers.size();
+  std::map<size_t, Cell> const exact = std::exchange(column_.exact, {});
+  bool const is_real = std::exchange(column_.type, type) == ValueType::kReal;
+  size_t const rows = is_real ? reals.size() : integers.size();
 
+  auto const cell_at = [&](size_t row) {
+    if (!column_.is_null.empty() && column_.is_null[row] != 0) return Cell{};
+    if (!is_real) return Cell::of(integers[row]);
+    auto const kept = exact.find(row);
+    return kept != exact.end() ? kept->second : Cell::of(reals[row]);
+  };
   for (size_t row = 0; row < rows; ++row) {
-    bool const is_real = before == ValueType::kReal;
-    if (type == ValueType::kReal)
-      column_.reals.push_back(is_null(row) ? std::numeric_limits<double>::quiet_NaN()
-                                           : static_cast<double>(integers[row]));
-    else if (is_null(row))
-      column_.codes.push_back(-1);
+    Cell const cell = cell_at(row);
+    if (type == ValueType::kText)
+      column_.codes.push_back(cell.is_null() ? -1 : code_of(model::to_text(cell)));
+    else if (cell.is_null())
+      column_.reals.push_back(std::numeric_limits<double>::quiet_NaN());
     else
-      column_.codes.push_back(
-          code_of(model::to_text(is_real ? Cell::of(reals[row]) : Cell::of(integers[row]))));
+      add_real(cell);
   }
 }
 
@@ -304,10 +318,7 @@ void ColumnBuilder::add_other(Cell const& cell, size_t count) {
   } else if (column_.type == ValueType::kInteger) {
     base::append_copies(column_.integers, count, cell.integer());
   } else {
-    double const whole =
-        is_integer ? static_cast<double>(cell.integer()) : static_cast<double>(cell.bits);
-    bool const is_real = cell.type == Cell::Type::kReal;
-    base::append_copies(column_.reals, count, is_real ? cell.real() : whole);
+    for (size_t i = 0; i < count; ++i) add_real(cell);
   }
 }
 
@@ -322,7 +333,12 @@ void ColumnSink::begin(std::span<std::string const> columns) {
 }
 
 bool ColumnSink::row(std::span<Cell const> cells) {
-  for (size_t i = 0; i < cells.size(); ++i) builders_[i].add(cells[i]);
+  for (size_t i = 0; i < cells.size(); ++i) {
+    bool const is_text = cells[i].type == Cell::Type::kText;
+    // A statement can make any bytes: cast(x'ff' as text).
+    std::string const valid = is_text ? base::valid_utf8(cells[i].text, SIZE_MAX) : std::string();
+    builders_[i].add(is_text ? Cell::of(std::string_view(valid)) : cells[i]);
+  }
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,7 +28,10 @@ struct Column {
   std::vector<double> reals;       ///< NaN where it is NULL
   std::vector<int32_t> codes;      ///< places in `texts`; −1 where it is NULL
   std::vector<std::string> texts;  ///< each once, as they came; UTF-8
-  std::vector<uint8_t> is_null;    ///< a row each; empty: none is
+  /// Integers of a column of reals that a real does not hold exactly, by row; `reals` has them
+  /// rounded.
+  std::map<size_t, model::Cell> exact;
+  std::vector<uint8_t> is_null;  ///< a row each; empty: none is
   uint64_t nulls = 0;
 
   [[nodiscard]] size_t rows() const {
@@ -68,6 +72,7 @@ class ColumnBuilder {
   void add_nulls(size_t count);
   int32_t code_of(std::string_view text);
   void widen(ValueType type);
+  void add_real(model::Cell const& cell);
 
   Column column_;
   size_t expected_rows_ = 0;

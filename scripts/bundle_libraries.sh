@@ -9,8 +9,9 @@ elf_files() { find "$stage" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _
 # carry FILE FOR [FOLDER]: FILE's libraries and theirs go to FOLDER (default: $stage/lib), noted as being there for FOR.
 declare -A carried=()
 carry() {
-  local library path folder=${3:-$stage/lib}
-  for library in $(needed_by "$1"); do
+  local library path needed folder=${3:-$stage/lib}
+  needed=$(needed_by "$1") || die "what $1 needs cannot be read"
+  for library in $needed; do
     if [[ $library =~ $system_libraries || -n ${carried[$library]:-} || -e $folder/$library ]]; then continue; fi
     path=$(ldconfig -p | sed -n "s|^[[:space:]]*${library//./\\.} (libc6,x86-64.*=> ||p" | head -n 1)
     [[ -n $path ]] || die "$1 needs $library, which is nowhere in ldconfig -p"

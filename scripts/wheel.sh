@@ -28,7 +28,8 @@ stage=build/wheel/stage
 rm -rf build/wheel
 bundle=$stage/stepscope/bundle
 mkdir -p "$bundle/lib" "$stage/stepscope/libs"
-cp build/release/python/stepscope/*.so python/stepscope/*.py python/stepscope/*.pyi python/stepscope/py.typed "$stage/stepscope/"
+suffix=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
+cp "build/release/python/stepscope/_engine$suffix" "build/release/python/stepscope/_capture$suffix" python/stepscope/*.py python/stepscope/*.pyi python/stepscope/py.typed "$stage/stepscope/"
 mkdir "$stage/stepscope/integrations"
 cp python/stepscope/integrations/*.py "$stage/stepscope/integrations/"
 cmake --install build/release --prefix "$bundle" --component programs --strip >/dev/null
@@ -39,8 +40,8 @@ for file in $(find "$bundle/bin" "$bundle/lib" -type f); do carry "$file" progra
 # The interpreter has one C++ library for all modules: that of the system. An older one of ours would break those that load later.
 carried=()
 system_libraries+='|^lib(stdc\+\+|gcc_s)\.so'
-patchelf --set-rpath '$ORIGIN/libs' "$stage"/stepscope/_engine.*.so
-carry "$(echo "$stage"/stepscope/_engine.*.so)" package "$stage/stepscope/libs"
+patchelf --set-rpath '$ORIGIN/libs' "$stage/stepscope/_engine$suffix"
+carry "$stage/stepscope/_engine$suffix" package "$stage/stepscope/libs"
 check_glibc "$MAX_GLIBC" "wheel.sh: the wheel"
 
 wheel=$("$python" scripts/make_wheel.py "$stage" "$version" build/wheel)

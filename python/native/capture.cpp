@@ -127,6 +127,40 @@ PyObject* memory_category(PyObject* /*module*/, PyObject* name) {
              : nullptr;
 }
 
+/// False, and Python's error, where it is no number.
+bool note_real(char const* name, PyObject* number) {
+  double const value = PyFloat_AsDouble(number);
+  if (value == -1 && PyErr_Occurred() != nullptr) return false;
+  stepscope::api::note(name, value);
+  return true;
+}
+
+/// Integers that 64 bits hold, with a sign or without, are kept exactly; numpy's, too.
+bool note_integer(char const* name, PyObject* number) {
+  PyObject* const integer = PyNumber_Index(number);
+  if (integer == nullptr) {
+    PyErr_Clear();  // such as an array with one real element
+    return note_real(name, number);
+  }
+
+  int overflow = 0;
+  int64_t const value = PyLong_AsLongLongAndOverflow(integer, &overflow);
+  bool is_good = true;
+  if (overflow == 0) {
+    stepscope::api::note(name, value);
+  } else {
+    uint64_t const large = PyLong_AsUnsignedLongLong(integer);
+    bool const fits = PyErr_Occurred() == nullptr;
+    PyErr_Clear();
+    if (fits)
+      stepscope::api::note(name, large);
+    else
+      is_good = note_real(name, integer);
+  }
+  Py_DECREF(integer);
+  return is_good;
+}
+
 PyObject* note(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t count) {
   if (count != 2) {
     PyErr_SetString(PyExc_TypeError, "stepscope.note: give a name and a number");
@@ -135,18 +169,9 @@ PyObject* note(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t coun
   if (!is_name(arguments[0], "note")) return nullptr;
   char const* const name = PyUnicode_AsUTF8(arguments[0]);
 
-  // Integers that 64 bits hold are kept exactly.
-  int overflow = 1;
-  if (PyLong_Check(arguments[1]) != 0) {
-    int64_t const value = PyLong_AsLongLongAndOverflow(arguments[1], &overflow);
-    if (overflow == 0) stepscope::api::note(name, value);
-  }
-  if (overflow != 0) {
-    double const value = PyFloat_AsDouble(arguments[1]);
-    if (value == -1 && PyErr_Occurred() != nullptr) return nullptr;
-    stepscope::api::note(name, value);
-  }
-  Py_RETURN_NONE;
+  bool const is_integer = PyFloat_Check(arguments[1]) == 0 && PyIndex_Check(arguments[1]) != 0;
+  if (is_integer ? note_integer(name, arguments[1]) : note_real(name, arguments[1])) Py_RETURN_NONE;
+  return nullptr;
 }
 
 PyObject* name_thread(PyObject* /*module*/, PyObject* name) {
@@ -205,6 +230,10 @@ PyObject* capture_error(PyObject* /*module*/, PyObject* /*unused*/) {
 }
 
 PyObject* set_decorate(PyObject* /*module*/, PyObject* function) {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    PyErr_SetString(PyExc_ImportError, "stepscope: works in the main interpreter alone");
+    return nullptr;
+  }
   Py_INCREF(function);
   Py_XSETREF(decorate, function);
   Py_RETURN_NONE;

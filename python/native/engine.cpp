@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "python/native/arrow.h"
@@ -52,7 +53,8 @@ class PyRun {
     return run_;
   }
   void close() { run_.reset(); }
-  [[nodiscard]] bool is_closed() const { return run_ == nullptr; }
+  /// Or of no use any more.
+  [[nodiscard]] bool is_closed() const { return run_ == nullptr || run_->is_of_parent(); }
 
  private:
   std::shared_ptr<OpenRun> run_;
@@ -84,7 +86,14 @@ auto ask_interruptibly(Ask ask) {
   }
 }
 
+/// Columns of the same name get "_2" and so on behind it: a frame has one of each.
 PyTable table_of(std::vector<Column> columns) {
+  std::set<std::string> taken;
+  for (Column& column : columns) {
+    std::string const name = column.name;
+    for (int again = 2; !taken.insert(column.name).second; ++again)
+      column.name = name + "_" + std::to_string(again);
+  }
   return {std::make_shared<std::vector<Column> const>(std::move(columns))};
 }
 
@@ -177,8 +186,19 @@ py::object value_at(PyColumn const& column, py::ssize_t index) {
   if (!data.is_null.empty() && data.is_null[row] != 0) return py::none();
   if (data.type == ValueType::kText)
     return py::str(data.texts[static_cast<size_t>(data.codes[row])]);
-  if (data.type == ValueType::kReal) return py::float_(data.reals[row]);
-  return py::int_(data.integers[row]);
+  if (data.type == ValueType::kInteger) return py::int_(data.integers[row]);
+  auto const exact = data.exact.find(row);
+  if (exact == data.exact.end()) return py::float_(data.reals[row]);
+  return exact->second.type == model::Cell::Type::kUnsigned ? py::int_(exact->second.bits)
+                                                            : py::int_(exact->second.integer());
+}
+
+/// {row: integer} of a column of reals: those that a real does not hold exactly.
+py::dict exact_integers(PyColumn const& column) {
+  py::dict integers;
+  for (auto const& [row, cell] : column.get().exact)
+    integers[py::int_(row)] = value_at(column, static_cast<py::ssize_t>(row));
+  return integers;
 }
 
 char const* type_name(PyColumn const& column) {
@@ -214,17 +234,19 @@ py::capsule arrow_stream(PyTable const& table, py::object const& /*requested_sch
   return py::capsule(new_arrow_stream(table.columns), "arrow_array_stream", release);
 }
 
-}  // namespace
-}  // namespace stepscope::python
-
-PYBIND11_MODULE(_engine, module) {
-  using namespace stepscope::python;
+void add_run(py::module_& module) {
   using namespace py::literals;
 
   py::class_<PyRun>(module, "Run")
       .def("close", &PyRun::close)
       .def_property_readonly("closed", &PyRun::is_closed)
-      .def_property_readonly("paths", [](PyRun const& run) { return run.get()->paths(); })
+      .def_property_readonly("paths",
+                             [](PyRun const& run) {
+                               py::list paths;  // bytes: a name need not be UTF-8
+                               for (auto const& path : run.get()->paths())
+                                 paths.append(py::bytes(path));
+                               return paths;
+                             })
       .def_property_readonly("notes", [](PyRun const& run) { return run.get()->notes(); })
       .def("analysis_json", analysis_json, "steps"_a = py::none(), "rank"_a = py::none())
       .def("analysis_text", analysis_text)
@@ -232,6 +254,10 @@ PYBIND11_MODULE(_engine, module) {
       .def("whatif_json", whatif_json, "changes"_a, "together"_a)
       .def("query", ask, "sql"_a)
       .def("table", table, "name"_a, "columns"_a);
+}
+
+void add_tables(py::module_& module) {
+  using namespace py::literals;
 
   py::class_<PyTable>(module, "Table")
       .def_property_readonly("names",
@@ -245,16 +271,16 @@ PYBIND11_MODULE(_engine, module) {
            [](PyTable const& table) {
              return table.columns->empty() ? size_t{0} : table.columns->front().rows();
            })
-      .def("column",
-           [](PyTable const& table, size_t index) {
-             if (index >= table.columns->size()) throw py::index_error("no such column");
-             return PyColumn{table.columns, index};
-           })
       .def("__arrow_c_stream__", arrow_stream, "requested_schema"_a = py::none());
 
   py::class_<PyNulls>(module, "Nulls", py::buffer_protocol()).def_buffer(buffer_of_nulls);
   py::class_<PyColumn>(module, "Column", py::buffer_protocol())
+      .def(py::init([](PyTable const& table, size_t index) {
+        if (index >= table.columns->size()) throw py::index_error("no such column");
+        return PyColumn{table.columns, index};
+      }))
       .def_buffer(buffer_of)
+      .def("exact_integers", exact_integers)
       .def_property_readonly("name", [](PyColumn const& column) { return column.get().name; })
       .def_property_readonly("type", type_name)
       .def_property_readonly("nulls", [](PyColumn const& column) { return column.get().nulls; })
@@ -262,7 +288,17 @@ PYBIND11_MODULE(_engine, module) {
       .def("null_mask", null_mask)
       .def("__len__", [](PyColumn const& column) { return column.get().rows(); })
       .def("__getitem__", value_at);
+}
 
+}  // namespace
+}  // namespace stepscope::python
+
+PYBIND11_MODULE(_engine, module) {
+  using namespace stepscope::python;
+  using namespace py::literals;
+
+  add_run(module);
+  add_tables(module);
   module.def("open", open, "paths"_a, "one_run"_a);
   module.def("compare", compare, "base"_a, "candidate"_a, "min_effect_percent"_a, "paired"_a);
   module.def("schema", schema);

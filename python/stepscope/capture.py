@@ -5,6 +5,8 @@ mark costs less than a tenth of a microsecond (bench/python_marks.py).
 """
 
 import functools
+import inspect
+import os
 
 from stepscope import _capture
 from stepscope.errors import CaptureError
@@ -27,6 +29,10 @@ name_thread = _capture.name_thread
 
 
 def _decorate(scope, function):
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise TypeError(
+            f"{function.__name__} runs in parts, between which others run: mark what is inside of it"
+        )
     # Half the cost of a `with`.
     begin, end = scope.__enter__, scope.__exit__
 
@@ -65,6 +71,8 @@ def steps(loader, first=0, name="wait for batch"):
 
         for batch in stepscope.steps(loader):
             train(batch)
+
+    A loop that is left early ends its step when the iterator goes: close() it where it is kept.
     """
     waits = input_wait(name)
     items = iter(loader)
@@ -80,13 +88,25 @@ def steps(loader, first=0, name="wait for batch"):
         index += 1
 
 
+def _bundled_tracer():
+    here = os.path.dirname(os.path.abspath(__file__))
+    path = os.path.join(here, "bundle", "lib", "libstepscope-tracer.so")
+    return path if os.path.exists(path) else None
+
+
+_TRACER = _bundled_tracer()
+
+
 def start(folder=None):
     """A window of recording opens and becomes a run of its own: FOLDER/window-1, and so on.
 
     Under `stepscope record --from-code --repeat` the folder is that of the command. Otherwise call
-    it before the first use of CUDA, NVTX and NCCL; the environment's STEPSCOPE_TRACER names the
-    file libstepscope-tracer.so. Raises CaptureError where nothing is recorded.
+    it before the first use of CUDA, NVTX and NCCL. The environment's STEPSCOPE_TRACER names the
+    file libstepscope-tracer.so; without it that of the wheel is used. Where `stepscope record`
+    records the whole program, windows change nothing. Raises CaptureError where nothing is recorded.
     """
+    if _TRACER is not None:
+        os.environ.setdefault("STEPSCOPE_TRACER", _TRACER)
     if not _capture.start_window(folder):
         raise CaptureError(_capture.capture_error())
 

@@ -12,7 +12,7 @@ from stepscope.table import Table
 def _paths_of(paths):
     if isinstance(paths, (str, bytes, os.PathLike)):
         paths = [paths]
-    found = [os.fsdecode(path) for path in paths]
+    found = [os.fsencode(path) for path in paths]
     if not found:
         raise TraceError("no run was named")
     return found
@@ -45,15 +45,17 @@ class Run:
     def close(self):
         """Gives the memory back. What was returned before stays; asking raises ClosedError."""
         self._native.close()
+        self._analysis = None
 
     @property
     def closed(self):
+        """After close(), and in a process that was forked since."""
         return self._native.closed
 
     @property
     def paths(self):
         """Where it was read from."""
-        return self._native.paths
+        return [os.fsdecode(path) for path in self._native.paths]
 
     @property
     def notes(self):
@@ -66,7 +68,7 @@ class Run:
         steps: (first, last) or a range, only these; rank: only this one. Raises PartError.
         """
         if steps is None and rank is None:
-            if self._analysis is None:
+            if self._analysis is None or self.closed:
                 self._analysis = Analysis(self._native.analysis_json())
             return self._analysis
         if isinstance(steps, range):
@@ -122,6 +124,8 @@ class Run:
         return f"<stepscope.Run {', '.join(self.paths)}>"
 
     def __str__(self):
+        if self.closed:
+            return repr(self)
         return self._native.analysis_text()
 
     def _repr_html_(self):

@@ -1,86 +1,70 @@
 """Rows of a result, a column at a time, without copies where the other side can take them."""
 
+from stepscope import _engine
 
-class Column:
+
+class Column(_engine.Column):
     """A column: integers, reals or texts; None where there is no value.
 
     It is a buffer (PEP 3118) of int64, float64, or for texts of int32 places in `texts` (−1: none),
-    which numpy.asarray() takes without a copy.
+    which memoryview() and numpy.asarray() take without a copy.
+
+    name; type: "integer", "real" or "text"; nulls: how many rows have no value; texts: each text
+    once, in the order in which they came.
     """
-
-    def __init__(self, native):
-        self._native = native
-
-    @property
-    def name(self):
-        return self._native.name
-
-    @property
-    def type(self):
-        """"integer", "real" or "text"."""
-        return self._native.type
-
-    @property
-    def nulls(self):
-        """How many rows have no value."""
-        return self._native.nulls
-
-    @property
-    def texts(self):
-        """The texts of a column of texts: each once, in the order in which they came."""
-        return self._native.texts
-
-    @property
-    def buffer(self):
-        """The numbers, or the places of the texts, as a memoryview."""
-        return memoryview(self._native)
-
-    def __len__(self):
-        return len(self._native)
 
     def __getitem__(self, row):
         if isinstance(row, slice):
-            return [self._native[i] for i in range(*row.indices(len(self)))]
-        return self._native[row]
+            return [self[i] for i in range(*row.indices(len(self)))]
+        return super().__getitem__(row)
 
     def __iter__(self):
-        values = self.buffer.tolist()
+        values = memoryview(self).tolist()
         if self.type == "text":
             texts = self.texts
             return (texts[code] if code >= 0 else None for code in values)
-        mask = self._native.null_mask()
+        for row, integer in self.exact_integers().items():
+            values[row] = integer
+        mask = self.null_mask()
         if mask is None:
             return iter(values)
         return (None if is_null else value for value, is_null in zip(values, memoryview(mask)))
 
     def to_list(self):
+        """Integers are exact, also those in a column of reals."""
         return list(self)
 
     def to_numpy(self):
-        """Numbers as they are; reals have NaN where there is none. Raises ValueError where integers
-        have none: take them with to_pandas(), or as a list. Texts as an array of objects."""
+        """An array without a copy that cannot be written; texts as an array of objects.
+
+        Reals have NaN where there is none. Raises ValueError where integers have none: take them
+        with to_pandas(), or as a list.
+        """
         import numpy
 
-        values = numpy.asarray(self._native)
+        values = numpy.asarray(memoryview(self))
         if self.type == "text":
             texts = numpy.array([*self.texts, None], dtype=object)
             return texts[values]
         if self.type == "integer" and self.nulls:
-            raise ValueError(f"{self.name} has {self.nulls} rows without a value, which numpy's integers cannot say")
+            raise ValueError(
+                f"{self.name} has {self.nulls} rows without a value, which numpy's integers cannot say"
+            )
         return values
 
-    def to_pandas(self):
-        """A Series; texts as a Categorical, integers with gaps as Int64."""
+    def to_pandas(self, copy=True):
+        """A Series; texts as a Categorical, integers with gaps as Int64. Without a copy it cannot be
+        written."""
         import numpy
         import pandas
 
-        values = numpy.asarray(self._native)
+        values = numpy.array(memoryview(self), copy=copy)
         if self.type == "text":
             made = pandas.Categorical.from_codes(values, categories=self.texts)
             return pandas.Series(made, name=self.name)
-        mask = self._native.null_mask()
+        mask = self.null_mask()
         if self.type == "integer" and mask is not None:
-            made = pandas.arrays.IntegerArray(values, numpy.asarray(mask))
+            made = pandas.arrays.IntegerArray(values, numpy.array(mask, copy=copy))
             return pandas.Series(made, name=self.name)
         return pandas.Series(values, name=self.name, copy=False)
 
@@ -95,13 +79,7 @@ class Table:
 
     def __init__(self, native):
         self._native = native
-        self._columns = {}
-        for index, name in enumerate(native.names):
-            unique, again = name, 1
-            while unique in self._columns:
-                again += 1
-                unique = f"{name}_{again}"
-            self._columns[unique] = Column(native.column(index))
+        self._columns = {name: Column(native, i) for i, name in enumerate(native.names)}
 
     @property
     def names(self):
@@ -155,11 +133,11 @@ class Table:
 
         return polars.DataFrame(self)
 
-    def to_pandas(self):
-        """A pandas.DataFrame; texts as Categoricals."""
+    def to_pandas(self, copy=True):
+        """A pandas.DataFrame; texts as Categoricals. Without a copy it cannot be written."""
         import pandas
 
-        series = {name: column.to_pandas() for name, column in self._columns.items()}
+        series = {name: column.to_pandas(copy) for name, column in self._columns.items()}
         return pandas.DataFrame(series, copy=False)
 
     def __repr__(self):

@@ -9,6 +9,10 @@ from support import BUILD, PROGRAM, TestWithFolder, main, python
 PROGRAM_THAT_TRAINS = """
 import stepscope, time
 
+class Index:  # as numpy's integers are
+    def __init__(self, value): self.value = value
+    def __index__(self): return self.value
+
 @stepscope.phase("backward")
 def backward(x):
     \"\"\"Doubles.\"\"\"
@@ -24,7 +28,8 @@ for i, batch in enumerate(stepscope.wait([10, 20, 30])):
         with stepscope.work("décode"):
             pass
         stepscope.note("loss", 1 / (i + 1))
-        stepscope.note("tokens", 2**40 + i)
+        stepscope.note("tokens", Index(2**53 + 1))
+    stepscope.note("hash", 2**64 - 1)
 assert backward.__doc__ == "Doubles." and backward.__name__ == "backward"
 """
 
@@ -45,6 +50,9 @@ class Marks(TestWithFolder):
                 self.assertEqual(count[name], 3, count)
             for name in ("loss", "tokens"):  # a mark, and a point of the curve
                 self.assertEqual(count[name], 6, count)
+            payloads = {row["name"]: row["payload"] for row in run.table("ranges").to_dicts()}
+            self.assertEqual(payloads["tokens"], 2**53 + 1)
+            self.assertEqual(payloads["hash"], 2**64 - 1)
             self.assertEqual(count["wait for batch"], 4, "the last finds no batch")
             self.assertIn("trainer", run.query("select distinct track_name as t from events").t.to_list())
 
@@ -88,6 +96,14 @@ with stepscope.work("outside"): pass
         ):
             with self.assertRaises(TypeError):
                 call()
+        async def coroutine(): ...
+
+        def generator():
+            yield
+
+        for function in (coroutine, generator):
+            with self.assertRaisesRegex(TypeError, "runs in parts"):
+                stepscope.phase("x")(function)
         with self.assertRaises(ValueError):
             stepscope.step(-1)
         with self.assertRaises(OverflowError):
@@ -144,6 +160,42 @@ for i in range(2):
         made = python(code, "env", f"STEPSCOPE_TRACER={tracer}")
         self.assertEqual(made.returncode, 0, made.stderr)
         self.expect_windows()
+
+    def test_leave_nothing_in_the_run_of_their_children(self):
+        code = f"""
+import os, stepscope, subprocess, sys
+for name in ("run", "./run", "run/"):
+    with stepscope.window(name):
+        with stepscope.step(1): pass
+os.mkdir("elsewhere")
+os.chdir("elsewhere")
+with stepscope.window("run"): pass
+try: stepscope.start("other")
+except stepscope.CaptureError as error: print(error)
+subprocess.run([sys.executable, "-c", "import stepscope\\nwith stepscope.step(1): pass"], check=True)
+"""
+        made = python(code, "env", f"STEPSCOPE_TRACER={BUILD / 'lib' / 'libstepscope-tracer.so'}", cwd=self.folder)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertIn("all windows of a process go to one folder", made.stdout)
+        found = sorted(path.name for path in (self.folder / "run").iterdir())
+        self.assertEqual(found, ["window-1", "window-2", "window-3", "window-4"])
+
+    def test_leave_a_whole_recording_alone(self):
+        made = python(self.CODE, PROGRAM, "record", "-o", self.folder / "run", "--")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        with stepscope.open(self.folder / "run") as run:
+            self.assertEqual(len(run.query("select 1 from events where kind = 'step'")), 4)
+
+    def test_say_why_the_next_one_cannot_begin(self):
+        (self.folder / "run").mkdir()
+        (self.folder / "run" / "window-2").write_text("a file")
+        code = "import stepscope\n" + "with stepscope.window(): pass\n" * 2
+        code += "try: stepscope.start()\nexcept stepscope.CaptureError as e: print(e)\n"
+        made = python(
+            code.replace("with stepscope.window(): pass\n" * 2, "with stepscope.window(): pass\ntry:\n  with stepscope.window(): pass\nexcept stepscope.CaptureError: pass\n"),
+            PROGRAM, "record", "--force", "--from-code", "--repeat", "-o", self.folder / "run", "--",
+        )
+        self.assertIn("window-2", made.stdout, made.stderr)
 
     def test_say_why_there_is_none(self):
         made = python(

@@ -94,6 +94,10 @@ class Refusals(TestWithFolder):
                 stepscope.open(wrong)
         with self.assertRaises(stepscope.TraceError):
             stepscope.open([])
+        odd = os.fsencode(self.folder) + b"/r\xe9sultat"
+        self.synth().rename(os.fsdecode(odd))
+        with stepscope.open(odd) as run:
+            self.assertEqual(run.paths, [os.fsdecode(odd)])
 
         with stepscope.open(self.synth()) as run:
             with self.assertRaisesRegex(stepscope.QueryError, "syntax error") as raised:
@@ -116,9 +120,7 @@ class Refusals(TestWithFolder):
             kept = run.query("select 1 as one")
         self.assertEqual(kept.to_dicts(), [{"one": 1}])
         self.assertIsNone(run._repr_html_())
-        for ask in (run.analyze, lambda: run.query("select 1"), lambda: run.paths):
-            if ask is run.analyze:
-                run._analysis = None
+        for ask in (run.analyze, lambda: run.findings, lambda: run.query("select 1"), lambda: run.paths):
             with self.assertRaisesRegex(stepscope.ClosedError, "closed"):
                 ask()
 
@@ -159,7 +161,7 @@ if child == 0:
     try:
         run.query("select 1")
     except stepscope.ClosedError as error:
-        print(error, flush=True)
+        print(error, run.closed, run, flush=True)
     mine = stepscope.open({str(self.folder / "run")!r})
     print(len(mine.query("select 1")), flush=True)
     os._exit(0)
@@ -168,7 +170,11 @@ print(os.waitpid(child, 0)[1], len(run.query("select 1")))
         )
         self.assertEqual(
             made.stdout.splitlines(),
-            ["the run was opened before this process was forked, open it here", "1", "0 1"],
+            [
+                "the run was opened before this process was forked, open it here True <stepscope.Run, closed>",
+                "1",
+                "0 1",
+            ],
             made.stderr,
         )
 
@@ -196,6 +202,22 @@ except KeyboardInterrupt:
         child.send_signal(signal.SIGINT)
         self.assertEqual(child.communicate(timeout=120)[0], "interrupted 1\n")
         self.assertEqual(child.returncode, 0)
+
+    def test_end_while_a_thread_asks(self):
+        made = python(
+            f"""
+import stepscope, threading, time
+run = stepscope.open({str(self.synth())!r})
+endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select sum(i) from n"
+threading.Thread(target=lambda: run.query(endless), daemon=True).start()
+time.sleep(0.2)
+class Slow:
+    def __del__(self): time.sleep(0.3)
+slow = Slow()
+print("over")
+"""
+        )
+        self.assertEqual((made.returncode, made.stdout, made.stderr), (0, "over\n", ""))
 
     def test_that_only_mark_load_no_reader(self):
         made = python("import stepscope, sys; print('stepscope._engine' in sys.modules)")

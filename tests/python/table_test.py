@@ -55,9 +55,13 @@ class Tables(TestWithFolder):
 
     def test_are_buffers(self):
         column = self.run_.table("kernels", "dur_ns").dur_ns
-        view = memoryview(column._native)
+        view = memoryview(column)
         self.assertEqual((view.format, view.itemsize, view.readonly), ("q", 8, True))
         self.assertEqual(view.tolist(), column.to_list())
+        numbers = self.run_.query("select 9007199254740993 as v union all select 0.5 union all select -9223372036854775807")
+        self.assertEqual(numbers.v.to_list(), [9007199254740993, 0.5, -9223372036854775807])
+        self.assertEqual(numbers.v[0], 9007199254740993)
+        self.assertEqual(self.run_.query("select cast(x'ff' as text) as t").t[0], "\ufffd")
         empty = self.run_.query("select 1 as a where 0")
         self.assertEqual(empty.to_dicts(), [])
 
@@ -73,8 +77,13 @@ class Tables(TestWithFolder):
             values = [None if value is pandas.NA or value != value else value for value in frame[name].astype(object)]
             self.assertEqual(values, table[name].to_list(), name)
 
-        direct = numpy.asarray(table.dur_ns._native)
-        self.assertTrue(numpy.shares_memory(direct, numpy.asarray(table.dur_ns._native)))
+        direct = numpy.asarray(table.dur_ns)
+        self.assertEqual(direct.tolist(), table.dur_ns.to_list())
+        self.assertTrue(numpy.shares_memory(direct, numpy.asarray(table.dur_ns)))
+        self.assertTrue(numpy.shares_memory(direct, table.to_pandas(copy=False)["dur_ns"].to_numpy()))
+        frame["dur_ns"] *= 2
+        frame.loc[0, "graph"] = 7
+        self.assertEqual(frame["dur_ns"].tolist(), [2 * ns for ns in table.dur_ns])
         with self.assertRaisesRegex(ValueError, "without a value"):
             self.run_.query("select 1 as a union all select null").a.to_numpy()
 

@@ -44,7 +44,7 @@ class Stubs(TestWithFolder):
                 if isinstance(node, ast.ClassDef) and node.name != "_Scope":
                     real = getattr(module, node.name)
                     for part in node.body:
-                        if isinstance(part, ast.FunctionDef):
+                        if isinstance(part, ast.FunctionDef) and part.name != "__buffer__":
                             self.assertTrue(hasattr(real, part.name), f"{node.name}.{part.name}")
             known = {node.name for node in tree.body if hasattr(node, "name")}
             for name_of, value in vars(module).items():

@@ -76,9 +76,12 @@ inline bool start_window(char const* folder = nullptr) {
 }
 
 /// The window closes: waits as stop_capture() does. True when all windows so far are complete.
-inline bool stop_window() { return stop_capture(); }
+/// Where the whole program is recorded, that goes on.
+inline bool stop_window() {
+  return detail::call_tracer(tracer_library(), "stepscope_stop_window") != 0;
+}
 
-/// Why the last of the calls returned false; valid until the next.
+/// Why the last of the calls returned false.
 inline char const* capture_error() {
   if (tracer_library() == nullptr)
     return "libstepscope-tracer.so was not found, run the program with stepscope record or set "

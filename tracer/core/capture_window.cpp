@@ -1,24 +1,43 @@
 #include "tracer/core/capture_window.h"
 
+#include <utility>
+
 namespace stepscope::tracer {
 
-bool CaptureWindow::open_from_code() {
-  if (open() || mode() == CaptureMode::kRecording) return true;
-  if (!options_.code_repeats || mode() != CaptureMode::kEnding) return false;
+void CaptureWindow::close() {
+  auto const lock = code_lock();
+  close_now();
+}
 
-  opens_when_armed_.store(true, std::memory_order_seq_cst);
-  // The writer thread may have armed it before it could see that.
-  bool const is_armed = mode_.load(std::memory_order_seq_cst) == CaptureMode::kBaseline;
-  if (is_armed && opens_when_armed_.exchange(false)) open();
-  return true;
+void CaptureWindow::close_now() {
+  ends_now();
+  CaptureMode expected = CaptureMode::kRecording;
+  if (!mode_.compare_exchange_strong(expected, CaptureMode::kEnding, std::memory_order_relaxed)) {
+    expected = CaptureMode::kBaseline;
+    mode_.compare_exchange_strong(expected, CaptureMode::kEnding, std::memory_order_relaxed);
+  }
+  closed_.store(true, std::memory_order_release);
+}
+
+bool CaptureWindow::open_from_code() {
+  auto const lock = code_lock();
+  if (open() || mode() == CaptureMode::kRecording) return true;
+  opens_when_armed_ = options_.code_repeats && mode() == CaptureMode::kEnding;
+  return opens_when_armed_;
 }
 
 void CaptureWindow::close_from_code() {
-  if (!options_.code_repeats) return close();
-  if (opens_when_armed_.exchange(false))
-    passed_.fetch_add(1, std::memory_order_relaxed);
+  auto const lock = code_lock();
+  if (!options_.code_repeats) return close_now();
+  if (std::exchange(opens_when_armed_, false))
+    ++passed_;
   else if (mode() == CaptureMode::kRecording)
-    close();
+    close_now();
+}
+
+uint64_t CaptureWindow::take_passed() {
+  auto const lock = code_lock();
+  return std::exchange(passed_, 0);
 }
 
 bool CaptureWindow::request(StepRange steps) {
@@ -49,6 +68,11 @@ void CaptureWindow::withdraw_request() {
 }
 
 bool CaptureWindow::arm_again() {
+  auto const lock = code_lock();
+  return arm_now();
+}
+
+bool CaptureWindow::arm_now() {
   auto const next = next_steps();
   if (!next && !options_.code_repeats) return false;
 
@@ -70,7 +94,7 @@ bool CaptureWindow::arm_again() {
   CaptureMode expected = CaptureMode::kEnding;
   bool const is_armed = mode_.compare_exchange_strong(expected, CaptureMode::kBaseline);
   if (!is_armed && expected != CaptureMode::kBaseline) return false;  // it was stopped
-  if (opens_when_armed_.exchange(false)) open();
+  if (std::exchange(opens_when_armed_, false)) open();
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -79,7 +80,7 @@ class CaptureWindow {
   void close_from_code();
   /// How many windows the program closed again before the one before them was written, since the
   /// last call.
-  uint64_t take_passed() { return passed_.exchange(0, std::memory_order_relaxed); }
+  uint64_t take_passed();
 
   /// The latest step that any thread has begun, only when by_steps(); −1 = none.
   [[nodiscard]] int64_t latest_step() const { return latest_step_.load(std::memory_order_relaxed); }
@@ -115,15 +116,7 @@ class CaptureWindow {
   /// False when there is none.
   bool arm_again();
   /// Any thread, at any time: nothing more of the host is wanted.
-  void close() {
-    ends_now();
-    CaptureMode expected = CaptureMode::kRecording;
-    if (!mode_.compare_exchange_strong(expected, CaptureMode::kEnding, std::memory_order_relaxed)) {
-      expected = CaptureMode::kBaseline;
-      mode_.compare_exchange_strong(expected, CaptureMode::kEnding, std::memory_order_relaxed);
-    }
-    closed_.store(true, std::memory_order_release);
-  }
+  void close();
   /// The writer thread, each round: what begins or ends by time.
   void keep_time(int64_t now_ns);
 
@@ -169,6 +162,12 @@ class CaptureWindow {
   [[nodiscard]] int64_t end_ns() const { return end_ns_.load(std::memory_order_acquire); }
 
  private:
+  void close_now();
+  bool arm_now();
+  /// Where the program opens windows, one call or arming after the other; else no lock is taken.
+  [[nodiscard]] std::unique_lock<std::mutex> code_lock() {
+    return options_.code_repeats ? std::unique_lock(code_mutex_) : std::unique_lock<std::mutex>();
+  }
   /// The steps of the next window; nothing when no window is left.
   [[nodiscard]] std::optional<StepRange> next_steps() const {
     return options_.steps_behind(steps(), latest_step_.load(std::memory_order_relaxed));
@@ -203,8 +202,9 @@ class CaptureWindow {
   std::atomic<CaptureMode> mode_;
   std::atomic<uint64_t> openings_{0};
   std::atomic<bool> closed_{false};
-  std::atomic<bool> opens_when_armed_{false};  ///< the program has opened the next one already
-  std::atomic<uint64_t> passed_{0};
+  std::mutex code_mutex_;
+  bool opens_when_armed_ = false;  ///< the program has opened the next one already
+  uint64_t passed_ = 0;
   std::atomic<int64_t> end_ns_{INT64_MAX};
   std::atomic<uint64_t> counts_{0};
   std::vector<std::function<void()>> when_entered_;

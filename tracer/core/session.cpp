@@ -202,8 +202,8 @@ void Session::run_until_stopped() {
     stopping = stop_requested_.wait_for(period);
     drain_once();
     if (is_endless()) look_at_what_passes();
-    answer_request();
     if (!begin_window_file()) break;
+    answer_request();
     if (window_is_over()) stopping = !goes_on() || stopping;
     if (program_has_ended()) stopping = true;
     if (!stopping) store_.flush(clock_.latest_ns(), false);
@@ -418,7 +418,9 @@ void Session::finish() {
   begin_window_file();
   // A program that ends before the first of several windows shows that it was recorded.
   // A forked child does not: loaders of data have no steps.
-  if (!output_ && window_.has_never_opened() && !options_.forked) begin_next_file();
+  // Nor does a program that was started by one that opens windows without the command.
+  bool const is_own = options_.window.code_repeats && !options_.report_loss;
+  if (!output_ && window_.has_never_opened() && !options_.forked && !is_own) begin_next_file();
   bring_names();
 
   for (auto const& source : sources_) {

@@ -19,6 +19,7 @@ bool Session::close_window(std::chrono::seconds timeout) {
   window_.close_from_code();
   while (window_.mode() == CaptureMode::kEnding && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(kLookPeriod);
+  if (window_.mode() == CaptureMode::kStopped) return wait_for_end(timeout);
   return window_.mode() != CaptureMode::kEnding;
 }
 

@@ -1,11 +1,13 @@
 // What tracer/api/capture.h calls: a program starts and stops its own recording, under `stepscope
 // record` or without.
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +24,7 @@ extern "C" {
 __attribute__((visibility("default"))) int stepscope_start_capture(char const* folder);
 __attribute__((visibility("default"))) int stepscope_start_window(char const* folder);
 __attribute__((visibility("default"))) int stepscope_stop_capture();
+__attribute__((visibility("default"))) int stepscope_stop_window();
 __attribute__((visibility("default"))) char const* stepscope_capture_error();
 }
 
@@ -33,14 +36,16 @@ namespace fs = std::filesystem;
 constexpr char const* kDefaultFolder = "stepscope-run";
 constexpr int kNotInitialized = 3;  // CUDA_ERROR_NOT_INITIALIZED
 
-/// Why the last call failed. Kept by the process that it was made in.
-std::string& last_error() {
-  static auto* const text = new std::string;
+/// Why the last call failed. Texts are kept for ever, as who reads one may do so while another call
+/// fails: there are few different ones.
+std::atomic<char const*>& last_error() {
+  static auto* const text = new std::atomic<char const*>("");
   return *text;
 }
 
 bool fails(std::string reason) {
-  last_error() = std::move(reason);
+  static auto* const all = new std::set<std::string>;
+  last_error() = all->insert(std::move(reason)).first->c_str();
   return false;
 }
 
@@ -105,10 +110,17 @@ void restore_environment() {
   }
 }
 
-std::string path_of(char const* folder) {
+/// As the program named the folder of its windows, which may go to another one meanwhile.
+std::string& folder_as_named() {
+  static auto* const text = new std::string;
+  return *text;
+}
+
+std::string path_of(std::string const& folder) {
   std::error_code error;
-  return fs::absolute(folder == nullptr || *folder == '\0' ? kDefaultFolder : folder, error)
-      .string();
+  std::string path = fs::absolute(folder, error).lexically_normal().string();
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
 }
 
 bool prepare_own_run(std::string const& path, Parts parts) {
@@ -135,34 +147,41 @@ bool driver_is_initialized() {
   return is_initialized;
 }
 
+/// Errors: another folder than that of the first window.
+bool is_folder_of_run(std::string const& named, Session const& session) {
+  bool const is_own = !own_variables().empty();
+  if (!is_own || named == folder_as_named() || path_of(named) == session.options().folder)
+    return true;
+  return fails(fmt::format("{}: all windows of a process go to one folder, which is {}",
+                           path_of(named), session.options().folder));
+}
+
 bool start_capture(char const* folder, Parts parts) {
-  bool const is_first = current_session() == nullptr && !options_from_environment();
-  std::string const path = path_of(folder);
-  if (is_first && !prepare_own_run(path, parts)) return false;
+  std::string const named = folder == nullptr || *folder == '\0' ? kDefaultFolder : folder;
+  if (current_session() == nullptr && !options_from_environment()) {
+    folder_as_named() = named;
+    if (!prepare_own_run(path_of(named), parts)) return false;
+  }
 
   Session* const session = start_process_session();
   if (session == nullptr) return fails("nothing can be recorded in this process");
-  bool const is_own = !own_variables().empty();
-  if (is_own && folder != nullptr && path != session->options().folder)
-    return fails(fmt::format("{}: all windows of a process go to one folder, which is {}", path,
-                             session->options().folder));
+  if (folder != nullptr && !is_folder_of_run(named, *session)) return false;
 
   bool const opens = session->window().open_from_code();
   if (driver_is_initialized()) cuda_starts();
   if (opens) return true;
 
-  bool const never_began = !session->report().failure.empty() && session->report().path.empty();
-  return fails(never_began ? session->message()
-                           : "recording has ended: it can be started once in a process, or often "
-                             "with start_window() and record --from-code --repeat");
+  bool const has_failed = session->is_over() && !session->report().failure.empty();
+  return fails(has_failed ? session->message()
+                          : "recording has ended: it can be started once in a process, or often "
+                            "with start_window() and record --from-code --repeat");
 }
 
 /// What the variables are for goes on until the process ends.
 bool stop_one_of_many(Session& session) {
   if (session.window().has_never_opened()) return fails("no window was open");
   if (!session.close_window(kStopTimeout)) return fails(std::string(kUnfinishedMessage));
-  return session.window().mode() != CaptureMode::kStopped || session.report().failure.empty() ||
-         fails(session.message());
+  return !session.is_over() || session.report().failure.empty() || fails(session.message());
 }
 
 bool stop_capture() {
@@ -174,17 +193,22 @@ bool stop_capture() {
   return session->report().failure.empty() || fails(session->message());
 }
 
-std::mutex& one_call_at_a_time() {
-  static auto* const mutex = new std::mutex;
-  return *mutex;
+/// A recording that windows have not opened, that of the whole program, goes on.
+bool stop_window() {
+  Session* const session = current_session();
+  bool const is_opened_from_code = session == nullptr || session->options().window.from_code;
+  return is_opened_from_code ? stop_capture() : true;
 }
+
+/// A forked child makes a new one: the parent's may have been held then.
+std::atomic<std::mutex*> one_call_at_a_time{new std::mutex};
 
 /// Nothing is thrown into a C program.
 template <class Call>
 int one_call(Call const& call) noexcept {
   try {
-    std::lock_guard const lock(one_call_at_a_time());
-    last_error().clear();
+    std::lock_guard const lock(*one_call_at_a_time.load());
+    last_error() = "";
     return call() ? 1 : 0;
   } catch (...) {
     return 0;
@@ -192,6 +216,9 @@ int one_call(Call const& call) noexcept {
 }
 
 }  // namespace
+
+void renew_capture_calls() { one_call_at_a_time = new std::mutex; }
+
 }  // namespace stepscope::tracer
 
 int stepscope_start_capture(char const* folder) {
@@ -205,5 +232,8 @@ int stepscope_start_window(char const* folder) {
 int stepscope_stop_capture() {
   return stepscope::tracer::one_call([] { return stepscope::tracer::stop_capture(); });
 }
-/// Why the last of the calls returned 0; valid until the next.
-char const* stepscope_capture_error() { return stepscope::tracer::last_error().c_str(); }
+int stepscope_stop_window() {
+  return stepscope::tracer::one_call([] { return stepscope::tracer::stop_window(); });
+}
+/// Why the last of the calls returned 0; empty where it did not.
+char const* stepscope_capture_error() { return stepscope::tracer::last_error().load(); }

@@ -142,6 +142,7 @@ void after_fork_in_parent() { unlock_after_fork(process()); }
 void after_fork_in_child() {
   Process& self = process();
   unlock_after_fork(self);
+  renew_capture_calls();
   forget_session(self);
   leave_signal();
   self.has_spoken = false;

@@ -53,6 +53,8 @@ Session* current_session();
 /// CUDA is being initialized by this thread, or was before the capture began. More than once does
 /// no harm.
 void cuda_starts();
+/// In a forked child: calls of the parent that were under way are not the child's.
+void renew_capture_calls();
 
 // The same for threads that NCCL calls the plugin on.
 extern STEPSCOPE_THREAD_LOCAL nccl::Recorder* this_nccl_recorder;

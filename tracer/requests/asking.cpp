@@ -63,8 +63,10 @@ void leave_out_predecessors(States& silent, States const& answered) {
 /// It has executed another program since, or is past the steps without having marked them.
 bool has_passed(ProcessState const& process, ProcessState const& before) {
   bool const is_another = process.written < before.written || process.step < before.step;
-  return is_another ||
-         (process.phase == ProcessState::Phase::kWaiting && process.step > before.window.last);
+  bool const waits = process.phase == ProcessState::Phase::kWaiting;
+  // A process that waits again has given a window by time up.
+  bool const is_timed = before.window == StepRange();
+  return is_another || (waits && (is_timed || process.step > before.window.last));
 }
 
 /// Files of a process have one name, in each folder. A ring that was written before this one, or

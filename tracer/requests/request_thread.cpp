@@ -72,6 +72,8 @@ void RequestThread::answer(Request const& request, ProcessState::Answer answer) 
   std::lock_guard const lock(mutex_);
   if (request.id != state_.request) return;
   state_.answer = answer;
+  // Who reads the answer sees what the process does now.
+  if (window_ != nullptr && !keeps_ring_) state_.phase = phase_of(*window_);
   bool const has_window =
       request.kind == Request::Kind::kWindow && answer == ProcessState::Answer::kDone;
   if (has_window) state_.window = request.steps;

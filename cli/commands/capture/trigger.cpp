@@ -160,7 +160,8 @@ int flush(TriggerCommand const& options, tracer::Asking& asking, std::chrono::na
       return report_error({fmt::format(
           "{}: its processes keep a ring, which stepscope trigger without --flush has them write",
           options.run)});
-    if (process.phase == tracer::ProcessState::Phase::kRecording) ++recording;
+    bool const is_done = process.answer == tracer::ProcessState::Answer::kDone;
+    if (is_done && process.phase == tracer::ProcessState::Phase::kRecording) ++recording;
   }
   if (recording == 0)
     return report_error({fmt::format(

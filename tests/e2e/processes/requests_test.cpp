@@ -71,6 +71,10 @@ TEST_F(RequestsToProcesses, AllOfThemRecordTheSameSteps) {
 TEST_F(RequestsToProcesses, AllOfThemRecordTheSameStretchOfTime) {
   Outcome const outcome = during_training("",
                                           "ask --duration 1500ms\n"
+                                          "stepscope trigger run --duration 5 > given-up.txt 2>&1 "
+                                          "& given=$!\n"
+                                          "sleep 1; stepscope trigger run --cancel\n"
+                                          "wait $given; cat given-up.txt\n"
                                           "stepscope trigger run --flush\n"
                                           "stepscope trigger run --duration 60 --no-wait\n"
                                           "for i in $(seq 300); do\n"
@@ -82,6 +86,7 @@ TEST_F(RequestsToProcesses, AllOfThemRecordTheSameStretchOfTime) {
   EXPECT_THAT(outcome.output,
               AllOf(HasSubstr("1.50 s will be recorded in 3 processes, beginning in 2.00 s"),
                     HasSubstr("written by 3 processes; see it with: stepscope analyze run/at-"),
+                    HasSubstr("has not recorded the 5.00 s"),
                     HasSubstr("no window is open, and those that were are in their files"),
                     HasSubstr("all until now is in the files of 3 processes"),
                     HasSubstr("recording ends in 3")));

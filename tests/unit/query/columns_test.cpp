@@ -117,5 +117,29 @@ TEST(ColumnBuilder, BecomesWhatAllOfItsCellsCanBe) {
   EXPECT_EQ(column_of({Cell::of(std::numeric_limits<uint64_t>::max())}).type, ValueType::kReal);
 }
 
+/// Reals cannot say them: they are kept beside their column.
+TEST(ColumnBuilder, KeepsLargeIntegersExactly) {
+  int64_t const large = (int64_t{1} << 53) + 1;
+  Column const mixed =
+      column_of({Cell::of(large), Cell::of(0.5), Cell::of(-large),
+                 Cell::of(std::numeric_limits<uint64_t>::max()), Cell::of(large - 1)});
+  EXPECT_EQ(mixed.type, ValueType::kReal);
+
+  ASSERT_EQ(mixed.exact.size(), 3U);
+  EXPECT_EQ(mixed.exact.at(0), Cell::of(large));
+  EXPECT_EQ(mixed.exact.at(2), Cell::of(-large));
+  EXPECT_THAT(
+      values_of(column_of({Cell::of(large), Cell::of(0.5), Cell::of(std::string_view("a"))})),
+      ElementsAre("9007199254740993", "0.5", "a"));
+}
+
+TEST(ColumnSink, HasNoTextThatIsNoUtf8) {
+  model::Run const run = support::make_synthetic_run({});
+  auto const columns = in_sql(run, "select cast(x'ff41' as text) as t");
+  EXPECT_EQ(columns.at(0).texts.at(0),
+            "\xef\xbf\xbd"
+            "A");
+}
+
 }  // namespace
 }  // namespace stepscope::query

@@ -186,6 +186,28 @@ TEST(CaptureWindowTest, opens_for_a_program_that_asks_while_it_is_armed) {
   }
 }
 
+/// Calls that follow each other at once, while its writer thread arms it: the last one counts.
+TEST(CaptureWindowTest, is_open_or_not_as_the_program_said_last) {
+  for (int round = 0; round < 2000; ++round) {
+    CaptureWindow window{WindowOptions{.from_code = true, .code_repeats = true}};
+    window.open_from_code();
+    window.close_from_code();
+    window.end();
+    std::thread program([&] {
+      window.open_from_code();
+      window.close_from_code();
+      window.open_from_code();
+      window.close_from_code();
+    });
+    EXPECT_TRUE(window.arm_again());
+    program.join();
+
+    if (window.mode() == CaptureMode::kEnding) write_window(window);
+    ASSERT_EQ(window.mode(), CaptureMode::kBaseline) << round;
+    ASSERT_EQ(window.openings() - 1 + window.take_passed(), 2U) << round;
+  }
+}
+
 TEST(CaptureWindowTest, opens_and_closes_at_the_time_that_is_asked_for) {
   CaptureWindow window{WindowOptions{.steps = kNoSteps, .on_request = true}};
   EXPECT_FALSE(window.request_time(100, 0, 100)) << "it has begun";
