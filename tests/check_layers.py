@@ -44,7 +44,7 @@ LAYERS = {
     # Names of NVIDIA's functions are the workloads' (backend/vendor_functions.h): doctor asks for the same ones.
     "doctor": ["trace/base", "tracer", "workloads"],
     # The Python package: what `cli` is for people at a terminal.
-    "python": ["query", "run_loading", "reports", "analyzer", "trace/import", "trace/model", "trace/base", "tracer/api"],
+    "python": ["query", "gate", "run_loading", "reports", "analyzer", "trace/import", "trace/model", "trace/base", "tracer/api"],
     "selftest": ["doctor", "trace", "tracer", "workloads", "analyzer"],
     "cli": ["trace", "tracer", "doctor", "mpi", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "agent", "gate", "tune"],
 }

@@ -10,6 +10,7 @@
 
 #include "python/native/arrow.h"
 #include "python/native/interruptible.h"
+#include "python/native/judgements.h"
 #include "python/native/open_run.h"
 #include "query/schema.h"
 
@@ -154,6 +155,25 @@ std::string compare(std::vector<PyRun*> const& base, std::vector<PyRun*> const& 
     return comparison_json(before, after, min_effect_percent, paired);
   });
   return value_or_raise(std::move(json), "ComparisonError");
+}
+
+using RunOrFile = std::variant<PyRun*, std::string>;
+
+std::string check(std::vector<PyRun*> const& candidate, std::vector<RunOrFile> const& baseline,
+                  std::string const& budget, std::string const& name, double min_effect_percent,
+                  bool paired) {
+  GateQuestion question{
+      .budget = budget, .name = name, .least_percent = min_effect_percent, .is_paired = paired};
+  for (PyRun const* const run : candidate) question.candidate.push_back(run->get());
+  for (RunOrFile const& each : baseline) {
+    if (auto* const* const run = std::get_if<PyRun*>(&each))
+      question.base.emplace_back((*run)->get());
+    else
+      question.base.emplace_back(std::get<std::string>(each));
+  }
+
+  auto json = interruptibly([question] { return gate_json(question); });
+  return value_or_raise(std::move(json), "CheckError");
 }
 
 /// name → (meaning, [(column, meaning)]).
@@ -301,6 +321,9 @@ PYBIND11_MODULE(_engine, module) {
   add_tables(module);
   module.def("open", open, "paths"_a, "one_run"_a);
   module.def("compare", compare, "base"_a, "candidate"_a, "min_effect_percent"_a, "paired"_a);
+  module.def("check", check, "candidate"_a, "baseline"_a, "budget"_a, "name"_a,
+             "min_effect_percent"_a, "paired"_a);
+  module.def("is_run_for_gate", is_run_for_gate, "path"_a);
   module.def("schema", schema);
   module.attr("__version__") = STEPSCOPE_VERSION;
 }

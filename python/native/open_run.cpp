@@ -5,15 +5,12 @@
 #include <unistd.h>
 
 #include "analyzer/analyze.h"
-#include "analyzer/compare/comparison.h"
 #include "analyzer/whatif/whatif.h"
 #include "reports/html/html.h"
-#include "reports/json/comparison_json.h"
 #include "reports/json/json.h"
 #include "reports/json/whatif_json.h"
 #include "reports/text/text.h"
 #include "reports/words/language.h"
-#include "reports/words/runs/comparison_words.h"
 #include "trace/import/open/open_run.h"
 
 namespace stepscope::python {
@@ -157,21 +154,6 @@ Expected<std::vector<query::Column>> OpenRun::table(std::string const& name,
   auto rows = query("SELECT " + (list.empty() ? "*" : list) + " FROM " + quoted(name), is_given_up);
   if (!rows) return base::fail("{}", rows.error().message);
   return std::move(*rows);
-}
-
-Expected<std::string> comparison_json(std::vector<std::shared_ptr<OpenRun>> const& base_runs,
-                                      std::vector<std::shared_ptr<OpenRun>> const& candidate,
-                                      double least_percent, bool is_paired) {
-  auto const samples_of = [](std::vector<std::shared_ptr<OpenRun>> const& runs) {
-    std::vector<analyzer::RunMeasurements> samples;
-    for (auto const& run : runs) samples.push_back(run->sample());
-    return samples;
-  };
-
-  analyzer::Comparison const comparison = analyzer::compare_runs(
-      samples_of(base_runs), samples_of(candidate), {least_percent / 100, is_paired});
-  if (comparison.refusal) return base::fail("{}", reports::refusal_text(comparison));
-  return reports::comparison_json(comparison);
 }
 
 }  // namespace stepscope::python

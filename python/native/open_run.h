@@ -63,9 +63,4 @@ class OpenRun {
   std::optional<query::Database> database_;  ///< of one of the two, which it refers to
 };
 
-/// As `stepscope compare --json`, runs before and after a change. Errors: they cannot be compared.
-base::Expected<std::string> comparison_json(std::vector<std::shared_ptr<OpenRun>> const& base,
-                                            std::vector<std::shared_ptr<OpenRun>> const& candidate,
-                                            double least_percent, bool is_paired);
-
 }  // namespace stepscope::python

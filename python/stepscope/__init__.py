@@ -34,6 +34,7 @@ from stepscope.capture import (
 from stepscope.errors import (
     CaptureError,
     ChangeError,
+    CheckError,
     ClosedError,
     ComparisonError,
     Error,
@@ -45,6 +46,7 @@ from stepscope.errors import (
 __all__ = [
     "CaptureError",
     "ChangeError",
+    "CheckError",
     "ClosedError",
     "ComparisonError",
     "Error",
@@ -52,6 +54,7 @@ __all__ = [
     "QueryError",
     "TraceError",
     "Run",
+    "check",
     "compare",
     "input_wait",
     "memory_category",
@@ -69,7 +72,7 @@ __all__ = [
     "work",
 ]
 
-_READING = {"Run", "compare", "open", "tables"}
+_READING = {"Run", "check", "compare", "open", "tables"}
 
 
 def __getattr__(name):

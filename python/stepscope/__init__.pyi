@@ -15,6 +15,7 @@ from stepscope.capture import (
 from stepscope.errors import (
     CaptureError as CaptureError,
     ChangeError as ChangeError,
+    CheckError as CheckError,
     ClosedError as ClosedError,
     ComparisonError as ComparisonError,
     Error as Error,
@@ -24,6 +25,7 @@ from stepscope.errors import (
 )
 from stepscope.run import (
     Run as Run,
+    check as check,
     compare as compare,
     open as open,
     tables as tables,

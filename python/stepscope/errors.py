@@ -32,6 +32,10 @@ class ComparisonError(Error):
     """Runs that cannot be compared."""
 
 
+class CheckError(Error):
+    """A gate that cannot judge: nothing to compare with, or a file that cannot be read."""
+
+
 class ClosedError(Error):
     """The run is closed, or was opened before the process was forked."""
 

@@ -138,31 +138,56 @@ class Run:
 _open_file = __builtins__["open"] if isinstance(__builtins__, dict) else __builtins__.open
 
 
+class _Opened:
+    """Runs that are open, or are opened from their paths for one question."""
+
+    def __enter__(self):
+        self._opened = []
+        return self
+
+    def __exit__(self, *_):
+        for run in self._opened:
+            run.close()
+
+    def native(self, run):
+        if not isinstance(run, Run):
+            run = open(run)
+            self._opened.append(run)
+        return run._native
+
+    def natives(self, runs):
+        return [self.native(run) for run in _as_list(runs)]
+
+
+def _as_list(runs):
+    return [runs] if isinstance(runs, (Run, str, bytes, os.PathLike)) else list(runs)
+
+
 def compare(base, candidate, min_effect_percent=2.0, paired=False):
     """What changed between runs and whether it is real, as `stepscope compare --json`.
 
     base, candidate: a run or several, open or by path. min_effect_percent: smallest change of the
     step that counts. paired: both sides were made in turn. Raises ComparisonError.
     """
-    opened = []
+    with _Opened() as runs:
+        before, after = runs.natives(base), runs.natives(candidate)
+        return Record(json.loads(_engine.compare(before, after, min_effect_percent, paired)))
 
-    def natives(runs):
-        one = isinstance(runs, (Run, str, bytes, os.PathLike))
-        found = []
-        for run in [runs] if one else list(runs):
-            if not isinstance(run, Run):
-                run = open(run)
-                opened.append(run)
-            found.append(run._native)
-        return found
 
-    try:
-        return Record(
-            json.loads(_engine.compare(natives(base), natives(candidate), min_effect_percent, paired))
-        )
-    finally:
-        for run in opened:
-            run.close()
+def check(candidate, baseline=(), budget=None, name="", min_effect_percent=2.0, paired=False):
+    """The gate of a CI, as `stepscope check --json`: `result.verdict` is passed, failed or unclear.
+
+    candidate: the new runs, open or by path. baseline: runs, or files and folders of baselines.
+    budget: a file of limits. name: of the workload, for both (docs/guide/GATE.md). Raises CheckError.
+    """
+    with _Opened() as runs:
+        sides = []
+        for each in _as_list(baseline):
+            is_file = not isinstance(each, Run) and not _engine.is_run_for_gate(os.fsencode(each))
+            sides.append(os.fsencode(each) if is_file else runs.native(each))
+        limits = b"" if budget is None else os.fsencode(budget)
+        new = runs.natives(candidate)
+        return Record(json.loads(_engine.check(new, sides, limits, name, min_effect_percent, paired)))
 
 
 def tables():
@@ -170,4 +195,4 @@ def tables():
     return _engine.schema()
 
 
-__all__ = ["Error", "QueryError", "Run", "compare", "open", "tables"]
+__all__ = ["Error", "QueryError", "Run", "check", "compare", "open", "tables"]

@@ -35,4 +35,12 @@ def compare(
     min_effect_percent: float = 2.0,
     paired: bool = False,
 ) -> Record: ...
+def check(
+    candidate: Run | Path | Iterable[Run | Path],
+    baseline: Run | Path | Iterable[Run | Path] = (),
+    budget: Path | None = None,
+    name: str = "",
+    min_effect_percent: float = 2.0,
+    paired: bool = False,
+) -> Record: ...
 def tables() -> dict[str, tuple[str, list[tuple[str, str]]]]: ...

@@ -57,6 +57,30 @@ class OpenRun(TestWithFolder):
             self.assertEqual(stepscope.compare([one], [other]).to_dict(), asked)
             self.assertFalse(one.closed)
 
+    def test_checks_as_the_command_does(self):
+        good = [self.synth(f"good-{i}", "--seed", str(i)) for i in range(3)]
+        slow = self.synth("slow", "--fault", "input=4")
+        budgets = self.folder / "budgets.toml"
+        budgets.write_text('[default]\nstep_time_ms = "<= 1000"\n')
+        command("check", *good, "--update-baseline", self.folder / "baselines")
+
+        for baseline in (good[:2], self.folder / "baselines"):
+            named = baseline if isinstance(baseline, list) else [baseline]
+            asked = json.loads(
+                command("check", slow, "--json", "--budget", budgets, "--baseline", *named)
+            )
+            checked = stepscope.check(slow, baseline, budgets)
+            self.assertEqual(checked.to_dict(), asked)
+            self.assertEqual(checked.verdict, asked["verdict"])
+        self.assertEqual(stepscope.check(good[0], budget=budgets).verdict, "passed")
+        budgets.write_text('[default]\nstep_time_ms = "<= 0.001"\n')
+        self.assertEqual(stepscope.check(good[0], budget=budgets).verdict, "failed")
+
+        with self.assertRaisesRegex(stepscope.CheckError, "nothing to compare with"):
+            stepscope.check(slow)
+        with self.assertRaisesRegex(stepscope.CheckError, "none.toml"):
+            stepscope.check(slow, budget=self.folder / "none.toml")
+
     def test_answers_attributes_and_names(self):
         with stepscope.open(self.synth("run", "--fault", "input")) as run:
             analysis = run.analyze()
