@@ -141,14 +141,16 @@ class Analysis(Record):
 
     def __repr__(self):
         findings = self._values["findings"]
+        count = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}"
         first = f", first: {findings[0]['title']}" if findings else ""
-        return f"<stepscope.Analysis of {self._values['run']['name']}: {len(findings)} findings{first}>"
+        return f"<stepscope.Analysis of {self._values['run']['name']}: {count}{first}>"
 
     def _repr_html_(self):
-        """For notebooks: the step, what it is made of, and what to do first."""
+        """For notebooks: the verdict, what a step is made of, and what to do."""
         return f"<div>{_headline(self._values)}{_bar(self._values)}{_findings(self._values)}</div>"
 
 
+# As the text and the report name and colour them.
 _PARTS = (
     ("compute_ns", "compute", "#4c78a8"),
     ("exposed_comm_ns", "exposed communication", "#e45756"),
@@ -164,52 +166,52 @@ def _time(ns):
     return f"{ns:.0f} ns"
 
 
+def _percent(share):
+    return f"{100 * share:.1f} %"
+
+
 def _headline(analysis):
-    name = escape(str(analysis["run"]["name"]))
-    findings = analysis["findings"]
-    verdict = escape(findings[0]["title"]) if findings else "No finding: nothing stands out."
+    name, verdict = (escape(str(text)) for text in (analysis["run"]["name"], analysis["summary"]["verdict"]))
     return f"<p><b>{name}</b></p><p>{verdict}</p>"
 
 
 def _mean_parts(analysis):
-    """The mean of each part over the typical steps of all devices, in ns."""
-    steps = [step for step in analysis.get("steps") or [] if not step["warmup"]]
-    parts = []
+    """(name, colour, ns) of each part of the mean step of a device."""
+    summary = analysis["summary"]
     for key, label, colour in _PARTS:
-        values = []
-        for step in steps:
-            value = step[key]
-            if isinstance(value, dict):
-                value = sum(part for part in value.values() if part is not None)
-            if value is not None:
-                values.append(value)
-        if values:
-            parts.append((label, colour, sum(values) / len(values)))
-    return parts
+        value = summary.get(key)
+        if isinstance(value, dict):
+            value = sum(part for part in value.values() if part is not None)
+        if value:
+            yield label, colour, value
 
 
 def _bar(analysis):
-    parts = [part for part in _mean_parts(analysis) if part[2] > 0]
-    whole = sum(ns for _, _, ns in parts)
-    if whole <= 0:
+    parts, whole = list(_mean_parts(analysis)), analysis["summary"].get("mean_ns")
+    if not parts or not whole:
         return ""
     bar = "".join(
         f'<span title="{label}: {_time(ns)}" style="display:inline-block;height:14px;'
         f'background:{colour};width:{100 * ns / whole:.2f}%"></span>'
         for label, colour, ns in parts
     )
-    words = ", ".join(f"{label} {_time(ns)} ({100 * ns / whole:.1f} %)" for label, _, ns in parts)
-    return f'<div style="width:480px;font-size:0">{bar}</div><p>A step of a device: {words}</p>'
+    key = "".join(
+        f'<span style="white-space:nowrap;margin-right:1.2em"><span style="color:{colour}">■</span> '
+        f"{label} {_time(ns)} ({_percent(ns / whole)})</span>"
+        for label, colour, ns in parts
+    )
+    return f'<div style="max-width:480px;font-size:0;white-space:nowrap">{bar}</div><p>{key}</p>'
 
 
 def _findings(analysis):
     rows = ""
     for finding in analysis["findings"]:
         gain = finding.get("gain_alone")
-        gain = "" if gain is None else f"{100 * gain:.1f} %"
-        cells = (finding["severity"], finding["title"], gain, finding["advice"])
-        rows += "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>"
+        faster = "" if gain is None else _percent(gain)
+        cells = (finding["severity"], finding["title"], faster, finding["advice"])
+        rows += "<tr>" + "".join(f'<td style="text-align:left">{escape(str(cell))}</td>' for cell in cells) + "</tr>"
     if not rows:
         return ""
-    head = "<tr><th>severity</th><th>finding</th><th>gain</th><th>what to do</th></tr>"
-    return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    names = ("severity", "finding", "faster if fixed", "what to do")
+    head = "".join(f'<th style="text-align:left">{name}</th>' for name in names)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -147,16 +147,27 @@ class Table:
         from html import escape
 
         shown = min(len(self), self._SHOWN)
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.names)
+        align = ["left" if column.type == "text" else "right" for column in self.columns]
+        head = "".join(
+            f'<th style="text-align:{side}">{escape(name)}</th>' for name, side in zip(self.names, align)
+        )
         rows = ""
         for row in range(shown):
-            cells = (column[row] for column in self.columns)
-            rows += "<tr>" + "".join(f"<td>{escape(_shown(cell))}</td>" for cell in cells) + "</tr>"
+            cells = (_cell(column[row], side) for column, side in zip(self.columns, align))
+            rows += f"<tr>{''.join(cells)}</tr>"
         more = f"<p>{shown} of {len(self):,} rows</p>" if shown < len(self) else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
 
 
-def _shown(cell):
-    if cell is None:
-        return ""
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)
+_LONGEST_CELL = 60
+
+
+def _cell(value, side):
+    """Long texts are cut, and whole where the pointer rests on them."""
+    from html import escape
+
+    text = "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    is_cut = len(text) > _LONGEST_CELL
+    title = f' title="{escape(text)}"' if is_cut else ""
+    shown = text[: _LONGEST_CELL - 1] + "…" if is_cut else text
+    return f'<td style="text-align:{side};white-space:nowrap"{title}>{escape(shown)}</td>'

@@ -100,7 +100,8 @@ class OpenRun(TestWithFolder):
         with stepscope.open(path) as run:
             page = run._repr_html_()
             self.assertIn(run.findings[0].advice.split(",")[0].split("'")[0], page)
-            self.assertIn("A step of a device: compute", page)
+            self.assertIn(run.analyze().summary.verdict.split(".")[0], page)
+            self.assertIn("</span> compute", page)
             self.assertNotIn("<b>run", page)
             self.assertIn("Findings", str(run))
             self.assertIn("<table>", run.table("kernels", ["name"])._repr_html_())
