@@ -254,20 +254,34 @@ PyType_Slot scope_slots[] = {{Py_tp_methods, scope_methods},
 PyType_Spec scope_spec = {"stepscope._capture.Scope", sizeof(Scope), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, scope_slots};
 
-PyMethodDef functions[] = {{"step", step, METH_O, nullptr},
-                           {"phase", phase, METH_O, nullptr},
-                           {"work", work, METH_O, nullptr},
-                           {"input_wait", input_wait, METH_O, nullptr},
-                           {"memory_category", memory_category, METH_O, nullptr},
-                           {"note", as_function(note), METH_FASTCALL, nullptr},
-                           {"name_thread", name_thread, METH_O, nullptr},
-                           {"start_range", start_range, METH_O, nullptr},
-                           {"end_range", end_range, METH_O, nullptr},
-                           {"start_window", start_window, METH_O, nullptr},
-                           {"stop_window", stop_window, METH_NOARGS, nullptr},
-                           {"capture_error", capture_error, METH_NOARGS, nullptr},
-                           {"_set_decorate", set_decorate, METH_O, nullptr},
-                           {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {
+    {"step", step, METH_O,
+     "step($module, index, /)\n--\n\n`with stepscope.step(i):` is the training step i, counted "
+     "from 0 over the whole job."},
+    {"phase", phase, METH_O,
+     "phase($module, name, /)\n--\n\nA part of a step: \"forward\", \"backward\", \"optimizer\". "
+     "With `with`, or as a decorator."},
+    {"work", work, METH_O,
+     "work($module, name, /)\n--\n\nAnything else worth seeing on the thread's track. With `with`, "
+     "or as a decorator."},
+    {"input_wait", input_wait, METH_O,
+     "input_wait($module, name, /)\n--\n\nThe thread waits for training data inside of it."},
+    {"memory_category", memory_category, METH_O,
+     "memory_category($module, name, /)\n--\n\nDevice memory allocated inside is for it: "
+     "\"weights\", \"gradients\", \"optimizer\", \"activations\",\n\"workspace\", \"input\" or "
+     "\"other\"."},
+    {"note", as_function(note), METH_FASTCALL,
+     "note($module, name, value, /)\n--\n\nA number at this moment, a point of the curve `name`. "
+     "Integers stay exact."},
+    {"name_thread", name_thread, METH_O,
+     "name_thread($module, name, /)\n--\n\nThe calling thread's name in traces."},
+    {"start_range", start_range, METH_O, nullptr},
+    {"end_range", end_range, METH_O, nullptr},
+    {"start_window", start_window, METH_O, nullptr},
+    {"stop_window", stop_window, METH_NOARGS, nullptr},
+    {"capture_error", capture_error, METH_NOARGS, nullptr},
+    {"_set_decorate", set_decorate, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "_capture", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 

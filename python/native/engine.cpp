@@ -188,8 +188,15 @@ py::dict schema() {
   return tables;
 }
 
-py::buffer_info buffer_of(PyColumn const& column) {
-  Column const& data = column.get();
+/// The numbers of a column, or the places of its texts. Not the column itself: numpy would take
+/// the zeros of rows without a value for numbers.
+struct PyValues {
+  Columns columns;
+  size_t index;
+};
+
+py::buffer_info buffer_of(PyValues const& values) {
+  Column const& data = (*values.columns)[values.index];
   auto const rows = static_cast<py::ssize_t>(data.rows());
   if (data.type == ValueType::kText) return {data.codes.data(), rows, true};
   if (data.type == ValueType::kReal) return {data.reals.data(), rows, true};
@@ -294,12 +301,16 @@ void add_tables(py::module_& module) {
       .def("__arrow_c_stream__", arrow_stream, "requested_schema"_a = py::none());
 
   py::class_<PyNulls>(module, "Nulls", py::buffer_protocol()).def_buffer(buffer_of_nulls);
-  py::class_<PyColumn>(module, "Column", py::buffer_protocol())
+  py::class_<PyValues>(module, "Values", py::buffer_protocol()).def_buffer(buffer_of);
+  py::class_<PyColumn>(module, "Column")
       .def(py::init([](PyTable const& table, size_t index) {
         if (index >= table.columns->size()) throw py::index_error("no such column");
         return PyColumn{table.columns, index};
       }))
-      .def_buffer(buffer_of)
+      .def("values",
+           [](PyColumn const& column) {
+             return PyValues{column.columns, column.index};
+           })
       .def("exact_integers", exact_integers)
       .def_property_readonly("name", [](PyColumn const& column) { return column.get().name; })
       .def_property_readonly("type", type_name)

@@ -1,7 +1,9 @@
 #include "python/native/open_run.h"
 
 #include <algorithm>
+#include <set>
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "analyzer/analyze.h"
@@ -16,6 +18,19 @@
 namespace stepscope::python {
 
 using base::Expected;
+
+namespace {
+
+/// "it has steps 5 to 10".
+std::string steps_there(analyzer::Analysis const& analysis) {
+  if (analysis.steps.empty()) return "it has none; those of its threads are in analyze().hosts";
+  auto const by_number = [](auto const& a, auto const& b) { return a.step < b.step; };
+  auto const [first, last] =
+      std::minmax_element(analysis.steps.begin(), analysis.steps.end(), by_number);
+  return fmt::format("it has steps {} to {}", first->step, last->step);
+}
+
+}  // namespace
 
 OpenRun::OpenRun(std::vector<std::string> paths, bool is_one_run, run_loading::AnalyzedRun analyzed)
     : paths_(std::move(paths)),
@@ -48,18 +63,18 @@ Expected<std::string> OpenRun::analysis_json(std::optional<std::pair<int64_t, in
   options.steps = steps;
   options.rank = rank;
   bool const is_in_memory = !analyzed_.read;
-  auto const has_rank = [&](model::RankTrace const& each) {
-    return each.trace.info().rank == *rank;
-  };
-  if (rank && std::none_of(analyzed_.run.ranks.begin(), analyzed_.run.ranks.end(), has_rank))
-    return base::fail("rank {} is not in the run", *rank);
+  std::set<int32_t> ranks;
+  for (model::RankTrace const& each : analyzed_.run.ranks) ranks.insert(each.trace.info().rank);
+  if (rank && !ranks.contains(*rank))
+    return base::fail("rank {} is not in the run, it has {}", *rank, fmt::join(ranks, ", "));
 
   auto const part = is_in_memory
                         ? analyzer::analyze(analyzed_.run, options)
                         : analyzer::analyze(run_loading::streamed_run_of(analyzed_), options);
   if (!part) return base::fail_with(part);
   if (steps && part->steps.empty())
-    return base::fail("the run has no steps {} to {}", steps->first, steps->second);
+    return base::fail("the run has no steps {} to {} of devices, {}", steps->first, steps->second,
+                      steps_there(analyzed_.analysis));
   return reports::analysis_json(analyzed_.run, *part);
 }
 

@@ -44,6 +44,10 @@ from stepscope.errors import (
 )
 
 __all__ = [
+    "Analysis",
+    "Column",
+    "Record",
+    "Table",
     "CaptureError",
     "ChangeError",
     "CheckError",
@@ -72,15 +76,15 @@ __all__ = [
     "work",
 ]
 
-_READING = {"Run", "check", "compare", "open", "tables"}
+_READING = {"Run", "Table", "Column", "Analysis", "Record", "check", "compare", "open", "tables"}
 
 
 def __getattr__(name):
     # A program that only marks its steps never loads what reads traces.
     if name in _READING:
-        from stepscope import run
+        from stepscope import results, run, table
 
-        return getattr(run, name)
+        return next(getattr(module, name) for module in (run, table, results) if hasattr(module, name))
     if name == "__version__":
         from stepscope import _engine
 

@@ -23,6 +23,14 @@ from stepscope.errors import (
     QueryError as QueryError,
     TraceError as TraceError,
 )
+from stepscope.results import (
+    Analysis as Analysis,
+    Record as Record,
+)
+from stepscope.table import (
+    Column as Column,
+    Table as Table,
+)
 from stepscope.run import (
     Run as Run,
     check as check,

@@ -7,24 +7,18 @@ mark costs less than a tenth of a microsecond (bench/python_marks.py).
 import functools
 import inspect
 import os
+import warnings
 
 from stepscope import _capture
 from stepscope.errors import CaptureError
 
-#: step(index): `with stepscope.step(i):` is the training step i, counted from 0 over the whole job.
+# Their docstrings are in python/native/capture.cpp.
 step = _capture.step
-#: phase(name): a part of a step, such as "forward", "backward" or "optimizer". Also a decorator.
 phase = _capture.phase
-#: work(name): anything else worth seeing on the thread's track. Also a decorator.
 work = _capture.work
-#: input_wait(name): the thread waits for training data inside of it.
 input_wait = _capture.input_wait
-#: memory_category(name): device memory allocated inside belongs to "weights", "gradients",
-#: "optimizer", "activations", "workspace", "input" or "other".
 memory_category = _capture.memory_category
-#: note(name, value): a number at this moment, a point of the curve `name`. Integers stay exact.
 note = _capture.note
-#: name_thread(name): the calling thread's name in traces.
 name_thread = _capture.name_thread
 
 
@@ -63,29 +57,38 @@ def wait(loader, name="wait for batch"):
         yield item
 
 
-def steps(loader, first=0, name="wait for batch"):
+class steps:
     """The items of `loader`, each in a training step of its own, counted from `first`.
 
     A step lasts from one item to the next: the wait for the next one is in it, and marked as
-    waiting for input.
+    waiting for input. A resumed training goes on counting: first=its number of steps.
 
         for batch in stepscope.steps(loader):
             train(batch)
 
     A loop that is left early ends its step when the iterator goes: close() it where it is kept.
     """
-    waits = input_wait(name)
-    items = iter(loader)
-    end = object()
-    with waits:
-        item = next(items, end)
-    index = first
-    while item is not end:
-        with step(index):
-            yield item
-            with waits:
-                item = next(items, end)
-        index += 1
+
+    def __init__(self, loader, first=0, name="wait for batch"):
+        self._loader, self._first, self._name = loader, first, name
+        step(first)  # raises what is wrong with the number here, and not in the loop
+
+    def __len__(self):
+        return len(self._loader)
+
+    def __iter__(self):
+        waits = input_wait(self._name)
+        items = iter(self._loader)
+        end = object()
+        with waits:
+            item = next(items, end)
+        index = self._first
+        while item is not end:
+            with step(index):
+                yield item
+                with waits:
+                    item = next(items, end)
+            index += 1
 
 
 def _bundled_tracer():
@@ -100,11 +103,18 @@ _TRACER = _bundled_tracer()
 def start(folder=None):
     """A window of recording opens and becomes a run of its own: FOLDER/window-1, and so on.
 
-    Under `stepscope record --from-code --repeat` the folder is that of the command. Otherwise call
+    Under `stepscope record --from-code --repeat` the folder is that of the command. Otherwise it is
+    stepscope-run unless you name one; it has to be new, and one for all windows of a process. Call
     it before the first use of CUDA, NVTX and NCCL. The environment's STEPSCOPE_TRACER names the
     file libstepscope-tracer.so; without it that of the wheel is used. Where `stepscope record`
     records the whole program, windows change nothing. Raises CaptureError where nothing is recorded.
     """
+    records_all = os.environ.get("STEPSCOPE_OUTPUT") and not os.environ.get("STEPSCOPE_FROM_CODE")
+    if records_all:
+        warnings.warn(
+            "the whole program is recorded: windows need stepscope record --from-code --repeat",
+            stacklevel=3,
+        )
     if _TRACER is not None:
         os.environ.setdefault("STEPSCOPE_TRACER", _TRACER)
     if not _capture.start_window(folder):

@@ -33,7 +33,10 @@ class Record:
             raise AttributeError(f"there is no {name!r} here, but {names}") from None
 
     def __getitem__(self, name):
-        return _wrapped(self._values[name])
+        try:
+            return _wrapped(self._values[name])
+        except KeyError:
+            raise KeyError(f"there is no {name!r} here, but {', '.join(self._values)}") from None
 
     def __setattr__(self, name, value):
         raise AttributeError(f"{name!r} cannot be set: results do not change")
@@ -72,9 +75,17 @@ class Record:
         return deepcopy(self._values)
 
     def __repr__(self):
-        title = self._values.get("title") or self._values.get("name")
-        about = f" {title!r}" if isinstance(title, str) else ""
-        return f"<stepscope.Record{about}: {', '.join(self._values)}>"
+        """Short values; of the others how many there are."""
+        shown = ", ".join(f"{name}={_brief(value)}" for name, value in self._values.items())
+        return f"<stepscope.Record {shown}>"
+
+
+def _brief(value):
+    if isinstance(value, (dict, list)):
+        return f"{'{' if isinstance(value, dict) else '['}{len(value)}{'}' if isinstance(value, dict) else ']'}"
+    if isinstance(value, str) and len(value) > 60:
+        return repr(value[:59] + "…")
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
 class _Sections(dict):

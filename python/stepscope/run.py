@@ -12,6 +12,8 @@ from stepscope.table import Table
 def _paths_of(paths):
     if isinstance(paths, (str, bytes, os.PathLike)):
         paths = [paths]
+    if not isinstance(paths, (list, tuple, set, frozenset)) and not hasattr(paths, "__iter__"):
+        raise TypeError(f"stepscope.open: give paths, not {type(paths).__name__}")
     found = [os.fsencode(path) for path in paths]
     if not found:
         raise TraceError("no run was named")
@@ -71,11 +73,9 @@ class Run:
             if self._analysis is None or self.closed:
                 self._analysis = Analysis(self._native.analysis_json())
             return self._analysis
-        if isinstance(steps, range):
-            if steps.step != 1 or not steps:
-                raise ValueError("steps: give a range without gaps")
-            steps = (steps.start, steps.stop - 1)
-        return Analysis(self._native.analysis_json(steps, rank))
+        if rank is not None and not _is_integer(rank):
+            raise TypeError(f"rank: give an integer, not {rank!r}")
+        return Analysis(self._native.analysis_json(_step_pair(steps), rank))
 
     @property
     def findings(self):
@@ -87,16 +87,25 @@ class Run:
 
         docs/reference/QUERY.md lists the tables, and so does stepscope.tables(). Times are ns.
         """
-        return Table(self._native.query(sql))
+        if not isinstance(sql, str):
+            raise TypeError(f"query: give SQL as a str, not {type(sql).__name__}")
+        try:
+            return Table(self._native.query(sql))
+        except QueryError as error:
+            raise QueryError(_with_place(str(error), sql, error.offset), error.offset) from None
 
     def table(self, name, columns=None):
         """A whole table, such as "kernels"; columns: only these. Raises QueryError."""
         if isinstance(columns, str):
             columns = [columns]
+        if not isinstance(name, str):
+            raise TypeError(f"table: give its name as a str, not {type(name).__name__}")
         return Table(self._native.table(name, list(columns or [])))
 
     def report(self, path="report.html", language="en"):
         """Writes the page of `stepscope report` and returns its path. language: en or zh."""
+        if language not in ("en", "zh"):
+            raise ValueError(f"language: give en or zh, not {language!r}")
         page = self._native.report_html(language)
         path = os.fspath(path)
         part = f"{path}.{os.getpid()}.part"
@@ -104,18 +113,20 @@ class Run:
             with _open_file(part, "w", encoding="utf-8", newline="") as file:
                 file.write(page)
             os.replace(part, path)
-        except OSError:
+        except OSError as error:
             if os.path.exists(part):
                 os.remove(part)
-            raise
+            raise type(error)(error.errno, error.strerror, path) from None
         return path
 
     def whatif(self, *changes, together=False):
         """What changes would give, as `stepscope whatif --json`; without any, the findings' fixes.
 
-        changes: such as "input=0" or "kernel:gemm=/1.5" (docs/guide/WHATIF.md); together: all at
-        once. Raises ChangeError.
+        changes: such as "input=0", "kernel:gemm=/1.5" (docs/guide/WHATIF.md); together: all at once.
+        Raises ChangeError.
         """
+        if not all(isinstance(change, str) for change in changes):
+            raise TypeError('whatif: give each change as a str, whatif("input=0", "sync=off")')
         return Record(json.loads(self._native.whatif_json(list(changes), together)))
 
     def __repr__(self):
@@ -132,6 +143,33 @@ class Run:
         if self.closed:
             return None
         return self.analyze()._repr_html_()
+
+
+def _is_integer(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _step_pair(steps):
+    """(first, last) of what analyze() takes."""
+    if steps is None:
+        return None
+    if isinstance(steps, range):
+        steps = (steps.start, steps.stop - 1) if steps.step == 1 else ()
+    is_pair = isinstance(steps, (tuple, list)) and len(steps) == 2 and all(map(_is_integer, steps))
+    if not is_pair:
+        raise TypeError("steps: give (first, last), or a range without gaps")
+    if steps[0] > steps[1]:
+        raise ValueError(f"steps: the first, {steps[0]}, is behind the last, {steps[1]}")
+    return tuple(steps)
+
+
+def _with_place(message, sql, offset):
+    """The line of the SQL with a mark below the place, as the command prints it."""
+    if offset is None:
+        return message
+    before = sql.encode()[:offset].decode(errors="replace")
+    line = sql.splitlines()[before.count("\n")] if sql.splitlines() else ""
+    return f"{message}\n  {line}\n  {' ' * len(before.rpartition(chr(10))[2])}^"
 
 
 # The builtin of that name is hidden by ours.

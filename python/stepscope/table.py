@@ -6,11 +6,13 @@ from stepscope import _engine
 class Column(_engine.Column):
     """A column: integers, reals or texts; None where there is no value.
 
-    It is a buffer (PEP 3118) of int64, float64, or for texts of int32 places in `texts` (−1: none),
-    which memoryview() and numpy.asarray() take without a copy.
+    numpy.asarray() takes its numbers without a copy.
 
-    name; type: "integer", "real" or "text"; nulls: how many rows have no value; texts: each text
-    once, in the order in which they came.
+    * name, and type: "integer", "real" or "text".
+    * nulls: how many rows have no value. null_mask(): which ones; None where all have one.
+    * texts: each text once, in the order in which they came.
+    * values(): a buffer (PEP 3118) of int64, float64, or for texts of int32 places in `texts`, −1
+      where there is none.
     """
 
     def __getitem__(self, row):
@@ -19,7 +21,7 @@ class Column(_engine.Column):
         return super().__getitem__(row)
 
     def __iter__(self):
-        values = memoryview(self).tolist()
+        values = memoryview(self.values()).tolist()
         if self.type == "text":
             texts = self.texts
             return (texts[code] if code >= 0 else None for code in values)
@@ -42,15 +44,21 @@ class Column(_engine.Column):
         """
         import numpy
 
-        values = numpy.asarray(memoryview(self))
+        values = numpy.asarray(self.values())
         if self.type == "text":
             texts = numpy.array([*self.texts, None], dtype=object)
             return texts[values]
         if self.type == "integer" and self.nulls:
             raise ValueError(
-                f"{self.name} has {self.nulls} rows without a value, which numpy's integers cannot say"
+                f"{self.name} has {self.nulls} rows without a value, which numpy's integers cannot "
+                "say: take to_pandas(), to_list(), or values() with null_mask()"
             )
         return values
+
+    def __array__(self, dtype=None, copy=None):
+        import numpy
+
+        return numpy.array(self.to_numpy(), dtype=dtype, copy=bool(copy))
 
     def to_pandas(self, copy=True):
         """A Series; texts as a Categorical, integers with gaps as Int64. Without a copy it cannot be
@@ -58,7 +66,7 @@ class Column(_engine.Column):
         import numpy
         import pandas
 
-        values = numpy.array(memoryview(self), copy=copy)
+        values = numpy.array(self.values(), copy=copy)
         if self.type == "text":
             made = pandas.Categorical.from_codes(values, categories=self.texts)
             return pandas.Series(made, name=self.name)
@@ -94,7 +102,10 @@ class Table:
         return len(self._native)
 
     def __getitem__(self, name):
-        return self._columns[name]
+        try:
+            return self._columns[name]
+        except (KeyError, TypeError):
+            raise KeyError(f"there is no column {name!r}, but {', '.join(self._columns)}") from None
 
     def __getattr__(self, name):
         columns = self.__dict__.get("_columns", {})
@@ -123,25 +134,27 @@ class Table:
 
     def to_arrow(self):
         """A pyarrow.Table."""
-        import pyarrow
-
+        pyarrow = _needed("pyarrow")
         return pyarrow.table(self)
 
     def to_polars(self):
         """A polars.DataFrame."""
-        import polars
-
+        polars = _needed("polars")
         return polars.DataFrame(self)
 
     def to_pandas(self, copy=True):
         """A pandas.DataFrame; texts as Categoricals. Without a copy it cannot be written."""
-        import pandas
-
+        pandas = _needed("pandas")
         series = {name: column.to_pandas(copy) for name, column in self._columns.items()}
         return pandas.DataFrame(series, copy=False)
 
     def __repr__(self):
-        return f"<stepscope.Table: {len(self)} rows of {', '.join(self.names)}>"
+        """The first rows, with short texts."""
+        shown = min(len(self), self._SHOWN)
+        rows = [self.names, *([_short(column[i], 24) for column in self.columns] for i in range(shown))]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(self.names))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        return "\n".join([f"<stepscope.Table: {len(self):,} rows>", *lines])
 
     def _repr_html_(self):
         from html import escape
@@ -166,8 +179,21 @@ def _cell(value, side):
     """Long texts are cut, and whole where the pointer rests on them."""
     from html import escape
 
-    text = "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-    is_cut = len(text) > _LONGEST_CELL
-    title = f' title="{escape(text)}"' if is_cut else ""
-    shown = text[: _LONGEST_CELL - 1] + "…" if is_cut else text
+    text = _short(value, None)
+    shown = _short(value, _LONGEST_CELL)
+    title = f' title="{escape(text)}"' if shown != text else ""
     return f'<td style="text-align:{side};white-space:nowrap"{title}>{escape(shown)}</td>'
+
+
+def _short(value, most):
+    text = "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    return text if most is None or len(text) <= most else text[: most - 1] + "…"
+
+
+def _needed(name):
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(f"{name} is not installed: pip install {name}") from error

@@ -69,7 +69,8 @@ for batch in stepscope.steps(slow(), first=7):
     seen.append(batch)
 for batch in stepscope.steps("abc", first=20):
     break
-assert seen == [0, 1, 2, 3] and list(stepscope.steps([])) == []
+assert seen == [0, 1, 2, 3] and list(stepscope.steps([])) == [] and len(stepscope.steps("abc")) == 3
+assert "counted from 0" in stepscope.step.__doc__ and stepscope.note.__text_signature__ == "($module, name, value, /)"
 with stepscope.work("outside"): pass
 """
         )
@@ -183,6 +184,7 @@ subprocess.run([sys.executable, "-c", "import stepscope\\nwith stepscope.step(1)
     def test_leave_a_whole_recording_alone(self):
         made = python(self.CODE, PROGRAM, "record", "-o", self.folder / "run", "--")
         self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertIn("windows need stepscope record --from-code --repeat", made.stderr)
         with stepscope.open(self.folder / "run") as run:
             self.assertEqual(len(run.query("select 1 from events where kind = 'step'")), 4)
 

@@ -46,8 +46,9 @@ class OpenRun(TestWithFolder):
             )
             run.report(self.folder / "chinese.html", language="zh")
             self.assertIn('lang="zh', (self.folder / "chinese.html").read_text()[:1000])
-            with self.assertRaises(OSError):
+            with self.assertRaises(FileNotFoundError) as raised:
                 run.report(self.folder / "nowhere" / "page.html")
+            self.assertEqual(raised.exception.filename, str(self.folder / "nowhere" / "page.html"))
 
     def test_compares_as_the_command_does(self):
         before, after = self.synth("before"), self.synth("after", "--fault", "input")
@@ -128,6 +129,10 @@ class Refusals(TestWithFolder):
             with self.assertRaisesRegex(stepscope.QueryError, "syntax error") as raised:
                 run.query("select name from from kernels")
             self.assertEqual(raised.exception.offset, 17)
+            self.assertEqual(
+                str(raised.exception).splitlines()[1:],
+                ["  select name from from kernels", " " * 19 + "^"],
+            )
             with self.assertRaisesRegex(stepscope.QueryError, "only SELECT"):
                 run.query("create table mine (a)")
             with self.assertRaisesRegex(stepscope.QueryError, "cats"):
@@ -136,12 +141,29 @@ class Refusals(TestWithFolder):
                 run.table("kernels", ["colour"])
             with self.assertRaisesRegex(stepscope.ChangeError, "change"):
                 run.whatif("make it fast")
-            with self.assertRaises(stepscope.PartError):
+            with self.assertRaisesRegex(stepscope.PartError, "it has steps [01] to 11"):
                 run.analyze(steps=(900, 901))
-            with self.assertRaises(stepscope.PartError):
+            with self.assertRaisesRegex(stepscope.PartError, "it has 0, 1"):
                 run.analyze(rank=7)
-            with self.assertRaises(TypeError):
-                run.query(3)
+            with self.assertRaisesRegex(ValueError, "is behind the last"):
+                run.analyze(steps=(5, 1))
+            with self.assertRaises(ValueError):
+                run.report(self.folder / "page.html", language="de")
+            for wrong in (
+                lambda: run.query(3),
+                lambda: run.table(3),
+                lambda: run.analyze(steps=5),
+                lambda: run.analyze(steps=(0,)),
+                lambda: run.analyze(steps="1-2"),
+                lambda: run.analyze(rank="0"),
+                lambda: run.whatif(["input=0"]),
+            ):
+                with self.assertRaises(TypeError) as raised:
+                    wrong()
+                self.assertNotIn("incompatible", str(raised.exception))
+            with self.assertRaisesRegex(KeyError, "there is no 'nope' here, but"):
+                run.analyze()["run"]["nope"]
+            self.assertIn("ranks=2", repr(run.analyze().run))
             kept = run.query("select 1 as one")
         self.assertEqual(kept.to_dicts(), [{"one": 1}])
         self.assertIsNone(run._repr_html_())

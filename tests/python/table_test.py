@@ -49,13 +49,18 @@ class Tables(TestWithFolder):
         self.assertEqual([column.type for column in table.columns], ["integer", "integer", "text", "real"])
         with self.assertRaises(IndexError):
             table.a[2]
+        for wrong in ("z", 0, slice(0, 3)):
+            with self.assertRaisesRegex(KeyError, "there is no column .*, but a, b, c, d"):
+                table[wrong]
+        self.assertIn("<stepscope.Table: 2 rows>", repr(table))
+        self.assertEqual(repr(table).splitlines()[2].split(), ["1", "x", "2.5"])
         with self.assertRaisesRegex(AttributeError, "there is no column 'z', but a, b, c, d"):
             table.z  # noqa: B018
         self.assertEqual(self.run_.query("select 1 as a, 2 as a").names, ["a", "a_2"])
 
     def test_are_buffers(self):
         column = self.run_.table("kernels", "dur_ns").dur_ns
-        view = memoryview(column)
+        view = memoryview(column.values())
         self.assertEqual((view.format, view.itemsize, view.readonly), ("q", 8, True))
         self.assertEqual(view.tolist(), column.to_list())
         numbers = self.run_.query("select 9007199254740993 as v union all select 0.5 union all select -9223372036854775807")
@@ -84,8 +89,11 @@ class Tables(TestWithFolder):
         frame["dur_ns"] *= 2
         frame.loc[0, "graph"] = 7
         self.assertEqual(frame["dur_ns"].tolist(), [2 * ns for ns in table.dur_ns])
-        with self.assertRaisesRegex(ValueError, "without a value"):
-            self.run_.query("select 1 as a union all select null").a.to_numpy()
+        gaps = self.run_.query("select 1 as a union all select null").a
+        for take in (gaps.to_numpy, lambda: numpy.asarray(gaps), lambda: numpy.sum(gaps)):
+            with self.assertRaisesRegex(ValueError, "without a value"):
+                take()
+        self.assertEqual(numpy.asarray(table.name).tolist(), table.name.to_list())
 
     def test_survive_their_run(self):
         with stepscope.open(self.path) as run:

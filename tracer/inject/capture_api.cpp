@@ -174,7 +174,7 @@ bool start_capture(char const* folder, Parts parts) {
   bool const has_failed = session->is_over() && !session->report().failure.empty();
   return fails(has_failed ? session->message()
                           : "recording has ended: it can be started once in a process, or often "
-                            "with start_window() and record --from-code --repeat");
+                            "under stepscope record --from-code --repeat");
 }
 
 /// What the variables are for goes on until the process ends.

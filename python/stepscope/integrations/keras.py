@@ -13,7 +13,10 @@ from stepscope.integrations._hooks import HookedSteps
 try:
     from keras.callbacks import Callback
 except ImportError:
-    from tensorflow.keras.callbacks import Callback
+    try:
+        from tensorflow.keras.callbacks import Callback
+    except ImportError as error:
+        raise ImportError("this needs Keras 2.11 or later: pip install keras") from error
 
 
 class StepscopeCallback(Callback):

@@ -13,7 +13,10 @@ from stepscope.integrations._hooks import HookedSteps
 try:
     from lightning.pytorch.callbacks import Callback
 except ImportError:
-    from pytorch_lightning.callbacks import Callback
+    try:
+        from pytorch_lightning.callbacks import Callback
+    except ImportError as error:
+        raise ImportError("this needs Lightning 2.0 or later: pip install lightning") from error
 
 
 class StepscopeCallback(Callback):
