@@ -23,7 +23,8 @@ name_thread = _capture.name_thread
 
 
 def _decorate(scope, function):
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if any(is_kind(function) for is_kind in kinds):
         raise TypeError(
             f"{function.__name__} runs in parts, between which others run: mark what is inside of it"
         )
@@ -112,7 +113,7 @@ def start(folder=None):
     records_all = os.environ.get("STEPSCOPE_OUTPUT") and not os.environ.get("STEPSCOPE_FROM_CODE")
     if records_all:
         warnings.warn(
-            "the whole program is recorded: windows need stepscope record --from-code --repeat",
+            "the command chose what is recorded: windows need stepscope record --from-code --repeat",
             stacklevel=3,
         )
     if _TRACER is not None:

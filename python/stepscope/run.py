@@ -168,7 +168,7 @@ def _with_place(message, sql, offset):
     if offset is None:
         return message
     before = sql.encode()[:offset].decode(errors="replace")
-    line = sql.splitlines()[before.count("\n")] if sql.splitlines() else ""
+    line = sql.split("\n")[before.count("\n")]
     return f"{message}\n  {line}\n  {' ' * len(before.rpartition(chr(10))[2])}^"
 
 

@@ -58,7 +58,8 @@ class Column(_engine.Column):
     def __array__(self, dtype=None, copy=None):
         import numpy
 
-        return numpy.array(self.to_numpy(), dtype=dtype, copy=bool(copy))
+        array = numpy.asarray(self.to_numpy(), dtype=dtype)
+        return array.copy() if copy else array
 
     def to_pandas(self, copy=True):
         """A Series; texts as a Categorical, integers with gaps as Int64. Without a copy it cannot be

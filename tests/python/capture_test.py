@@ -102,7 +102,10 @@ with stepscope.work("outside"): pass
         def generator():
             yield
 
-        for function in (coroutine, generator):
+        async def both():
+            yield
+
+        for function in (coroutine, generator, both):
             with self.assertRaisesRegex(TypeError, "runs in parts"):
                 stepscope.phase("x")(function)
         with self.assertRaises(ValueError):
@@ -187,6 +190,14 @@ subprocess.run([sys.executable, "-c", "import stepscope\\nwith stepscope.step(1)
         self.assertIn("windows need stepscope record --from-code --repeat", made.stderr)
         with stepscope.open(self.folder / "run") as run:
             self.assertEqual(len(run.query("select 1 from events where kind = 'step'")), 4)
+
+    def test_change_nothing_of_what_the_command_chose(self):
+        made = python(self.CODE, PROGRAM, "record", "--on-request", "-o", self.folder / "run", "--")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual([path.name for path in (self.folder / "run").glob("steps-*")], [])
+        made = python(self.CODE, PROGRAM, "record", "--force", "--steps", "11:11", "-o", self.folder / "run", "--")
+        with stepscope.open(self.folder / "run") as run:
+            self.assertEqual([step.step for step in run.analyze().hosts[0].steps], [11])
 
     def test_say_why_the_next_one_cannot_begin(self):
         (self.folder / "run").mkdir()

@@ -79,6 +79,21 @@ with stepscope.phase("after"): pass
         self.assertEqual(steps, [0, 1])
         self.assertEqual(events[-1], ("phase", "after", 0))
 
+    def test_goes_on_where_its_steps_cannot_be_recorded(self):
+        made = self.record(
+            """
+import warnings
+from lightning.pytorch import Trainer
+from stepscope.integrations.lightning import StepscopeCallback
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    Trainer([StepscopeCallback(record=range(1, 2)), StepscopeCallback(record=range(3, 4))]).fit(range(5))
+print([str(warning.message) for warning in caught])
+""",
+            "--from-code",
+        )
+        self.assertIn("these steps are not recorded: recording has ended", made)
+
     def test_records_the_steps_that_are_asked_for(self):
         self.record(
             """
@@ -100,17 +115,22 @@ class Transformers(Integration):
 from transformers import Trainer
 from torch.utils.data import DataLoader
 from stepscope.integrations.transformers import StepscopeCallback
-Trainer([StepscopeCallback()], accumulate=2, evaluate_every=2, save_every=4).train(DataLoader(range(8)))
+callback = StepscopeCallback()
+try: Trainer([callback], fails=True).train(DataLoader([1]))
+except MemoryError: pass
+Trainer([callback], accumulate=2, evaluate_every=2, save_every=4, at_epoch_end=True).train(DataLoader(range(8)))
+list(DataLoader([1, 2]))
 """
         )
         events, steps = self.events()
-        self.assertEqual(steps, [0, 1, 2, 3])
+        self.assertEqual(len(steps), 5, "one of the training that failed")
         phases = ["forward and backward", "optimizer"]
         self.assertEqual(
             self.names("phase", events),
-            phases * 2 + ["evaluate"] + phases * 2 + ["evaluate", "checkpoint"],
+            phases[:1] + phases * 2 + ["evaluate"] + phases * 2 + ["evaluate", "checkpoint"] * 2,
         )
-        self.assertEqual(len(self.names("input_wait", events)), 9)
+        self.assertEqual([depth for kind, _, depth in events if kind == "step"], [0] * 5)
+        self.assertEqual(len(self.names("input_wait", events)), 10, "none behind the training")
 
 
 class Others(Integration):
@@ -143,6 +163,8 @@ for batch in stepscope.steps([1]):
     assert engine.backward(engine(batch)) == 2 and engine.step() == "own"
 end()
 assert engine.step() == "own" and engine.forward.__func__ is Engine.forward
+deepspeed.mark_engine(engine)
+assert engine.backward.__self__ is engine and engine.backward.__func__.__name__ == "backward"
 
 accelerator, optimizer = Engine(), Engine()
 end = accelerate.mark(accelerator, optimizer)
@@ -180,7 +202,7 @@ class Net(torch.Module): pass
 class Broken(torch.Module):
     def forward(self, x): raise KeyError(x)
 net = Net(layers=torch.Module(attention=torch.Module()))
-end = marks.mark_modules(net)
+end = marks.mark_modules(net, backward=True)
 assert net(1) == 4
 net.backward()
 optimizer = torch.Optimizer()
@@ -211,7 +233,7 @@ with marks.mark_operators(): pass
 import torch
 from stepscope.integrations import torch as marks
 net = torch.Module()
-marks.mark_modules(net)
+marks.mark_modules(net, backward=True)
 net._back.clear()  # its inputs need no gradient: the hook is not called
 for _ in range(3):
     net(1)
@@ -230,7 +252,8 @@ from stepscope.integrations.torch import mark_loaders
 plain = dataloader._BaseDataLoaderIter.__next__
 end, again = mark_loaders(), mark_loaders()
 assert list(DataLoader([1, 2])) == [1, 2]
-again()
+again(), again()
+assert dataloader._BaseDataLoaderIter.__next__ is not plain
 end()
 assert dataloader._BaseDataLoaderIter.__next__ is plain
 list(DataLoader([1, 2]))

@@ -167,6 +167,8 @@ bool start_capture(char const* folder, Parts parts) {
   if (session == nullptr) return fails("nothing can be recorded in this process");
   if (folder != nullptr && !is_folder_of_run(named, *session)) return false;
 
+  // What is recorded was chosen outside of the program: steps, a range, a request, or all of it.
+  if (!session->options().window.from_code) return !session->is_over();
   bool const opens = session->window().open_from_code();
   if (driver_is_initialized()) cuda_starts();
   if (opens) return true;

@@ -20,21 +20,24 @@ except ImportError:
 
 
 class StepscopeCallback(Callback):
-    """record, folder: only these steps become a run, see HookedSteps; waits: mark DataLoaders."""
+    """record: only these steps become a run, see HookedSteps; waits: mark DataLoaders."""
 
-    def __init__(self, record=None, folder=None, waits=True):
+    def __init__(self, record=None, waits=True):
         super().__init__()
-        self._steps = HookedSteps(record, folder)
+        self._steps = HookedSteps(record)
         self._marks_waits = waits
         self._end_waits = None
 
     def on_train_start(self, trainer, pl_module):
+        self._end()
         if self._marks_waits:
             self._end_waits = marks.mark_loaders()
 
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
         self._steps.begin_step(trainer.fit_loop.epoch_loop.total_batch_idx)
-        self._steps.begin_phase("forward")
+        # In a step that you optimize by hand no hook says where the next forward begins.
+        if getattr(pl_module, "automatic_optimization", True):
+            self._steps.begin_phase("forward")
 
     def on_before_backward(self, trainer, pl_module, loss):
         self._steps.begin_phase("backward")
@@ -43,7 +46,8 @@ class StepscopeCallback(Callback):
         self._steps.end_phase()
 
     def on_before_optimizer_step(self, trainer, pl_module, optimizer):
-        self._steps.begin_phase("optimizer")
+        if getattr(pl_module, "automatic_optimization", True):
+            self._steps.begin_phase("optimizer")
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
         self._steps.end_phase()

@@ -1,6 +1,6 @@
 """PyTorch: waits of its loaders, phases of its optimizers, its modules and its operators.
 
-Written for PyTorch 2.0 to 2.9. A training loop of your own needs none of it:
+Written for PyTorch 2.1 to 2.9. A training loop of your own needs none of it:
 
     for batch in stepscope.steps(loader): ...
 """
@@ -8,6 +8,9 @@ Written for PyTorch 2.0 to 2.9. A training loop of your own needs none of it:
 import functools
 
 from stepscope import _capture, capture
+
+
+_loader_marks = []  # callers that have not ended it: the first one patched, the last one restores
 
 
 def mark_loaders():
@@ -23,9 +26,23 @@ def mark_loaders():
         raise RuntimeError(
             "this version of PyTorch has no _BaseDataLoaderIter: mark the loop with stepscope.wait(loader)"
         )
-    if hasattr(fetch, "_stepscope_fetch"):
-        return lambda: None  # it is marked already, by the caller who ends it
+    if not _loader_marks:
+        iterator.__next__ = _marked_fetch(fetch)
+    token = object()
+    _loader_marks.append(token)
 
+    def end():
+        if token not in _loader_marks:
+            return
+        _loader_marks.remove(token)
+        marked = iterator.__next__
+        if not _loader_marks and hasattr(marked, "_stepscope_fetch"):
+            iterator.__next__ = marked._stepscope_fetch
+
+    return end
+
+
+def _marked_fetch(fetch):
     waits = capture.input_wait("wait for batch")
 
     @functools.wraps(fetch)
@@ -34,13 +51,7 @@ def mark_loaders():
             return fetch(self)
 
     marked._stepscope_fetch = fetch
-    iterator.__next__ = marked
-
-    def end():
-        if iterator.__next__ is marked:
-            iterator.__next__ = fetch
-
-    return end
+    return marked
 
 
 def mark_optimizer(optimizer, name="optimizer"):
@@ -57,12 +68,15 @@ def mark_optimizer(optimizer, name="optimizer"):
     return lambda: [handle.remove() for handle in handles]
 
 
-def mark_modules(model, backward=True):
-    """Marks forward and backward of every module by its name, such as "layers.3.attention".
+def mark_modules(model, backward=False):
+    """Marks forward of every module by its name, such as "layers.3.attention".
 
     Kernels that are launched inside belong to it. Each mark costs a microsecond or two of Python,
-    and torch.compile breaks its graphs at hooks: use it to look, not always. Returns a function
-    that ends it.
+    and torch.compile breaks its graphs at hooks: use it to look, not always.
+
+    backward: mark the gradients, too. PyTorch's hooks for that fail in models that change values in
+    place (ReLU(inplace=True), x += shortcut), and say nothing of modules whose inputs need no
+    gradient. Returns a function that ends it.
     """
     handles = []
     for name, module in model.named_modules():

@@ -15,14 +15,15 @@ from stepscope.integrations._hooks import HookedSteps
 
 
 class StepscopeCallback(TrainerCallback):
-    """record, folder: only these steps become a run, see HookedSteps; waits: mark DataLoaders."""
+    """record: only these steps become a run, see HookedSteps; waits: mark DataLoaders."""
 
-    def __init__(self, record=None, folder=None, waits=True):
-        self._steps = HookedSteps(record, folder)
+    def __init__(self, record=None, waits=True):
+        self._steps = HookedSteps(record)
         self._marks_waits = waits
         self._end_waits = None
 
     def on_train_begin(self, args, state, control, **_):
+        self._end()  # no hook tells that a training failed
         if self._marks_waits:
             self._end_waits = marks.mark_loaders()
 
@@ -38,22 +39,31 @@ class StepscopeCallback(TrainerCallback):
 
     def on_step_end(self, args, state, control, **_):
         self._steps.end_phase()
-        if control.should_evaluate or control.should_save:
-            self._steps.end_step()
-            self._steps.begin_phase("evaluate" if control.should_evaluate else "checkpoint")
+        self._begin_what_follows(control)
+
+    def on_epoch_end(self, args, state, control, **_):
+        self._steps.end_step()
+        self._begin_what_follows(control)
 
     def on_evaluate(self, args, state, control, **_):
-        self._steps.end_phase()
-        if control.should_save:
+        # With several data sets it comes for each; the next step ends what is open.
+        if not control.should_evaluate and control.should_save:
             self._steps.begin_phase("checkpoint")
+        elif not control.should_evaluate:
+            self._steps.end_phase()
 
     def on_save(self, args, state, control, **_):
         self._steps.end_phase()
 
-    def on_epoch_end(self, args, state, control, **_):
-        self._steps.end_step()
-
     def on_train_end(self, args, state, control, **_):
+        self._end()
+
+    def _begin_what_follows(self, control):
+        if control.should_evaluate or control.should_save:
+            self._steps.end_step()
+            self._steps.begin_phase("evaluate" if control.should_evaluate else "checkpoint")
+
+    def _end(self):
         self._steps.end()
         if self._end_waits is not None:
             self._end_waits()

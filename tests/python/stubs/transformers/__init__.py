@@ -11,9 +11,10 @@ class TrainerCallback:
 
 
 class Trainer:
-    def __init__(self, callbacks, accumulate=1, evaluate_every=None, save_every=None):
+    def __init__(self, callbacks, accumulate=1, evaluate_every=None, save_every=None, at_epoch_end=False, fails=False):
         self.callbacks, self.accumulate = callbacks, accumulate
         self.evaluate_every, self.save_every = evaluate_every, save_every
+        self.at_epoch_end, self.fails = at_epoch_end, fails
         self.state = SimpleNamespace(global_step=0)
         self.control = SimpleNamespace(should_evaluate=False, should_save=False)
 
@@ -28,6 +29,8 @@ class Trainer:
             if index % self.accumulate == 0:
                 self.control.should_evaluate = self.control.should_save = False
                 self._call("on_step_begin")
+                if self.fails:
+                    raise MemoryError("out of memory")
             if (index + 1) % self.accumulate != 0:
                 self._call("on_substep_end")
                 continue
@@ -38,11 +41,16 @@ class Trainer:
             self.control.should_evaluate = bool(self.evaluate_every) and done % self.evaluate_every == 0
             self.control.should_save = bool(self.save_every) and done % self.save_every == 0
             self._call("on_step_end")
-            if self.control.should_evaluate:
-                self.control.should_evaluate = False
-                self._call("on_evaluate")
-            if self.control.should_save:
-                self.control.should_save = False
-                self._call("on_save")
+            self._evaluate_and_save()
+        self.control.should_evaluate = self.control.should_save = self.at_epoch_end
         self._call("on_epoch_end")
+        self._evaluate_and_save()
         self._call("on_train_end")
+
+    def _evaluate_and_save(self):
+        if self.control.should_evaluate:
+            self.control.should_evaluate = False
+            self._call("on_evaluate")
+        if self.control.should_save:
+            self.control.should_save = False
+            self._call("on_save")
