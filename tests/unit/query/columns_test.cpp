@@ -117,7 +117,7 @@ TEST(ColumnBuilder, BecomesWhatAllOfItsCellsCanBe) {
   EXPECT_EQ(column_of({Cell::of(std::numeric_limits<uint64_t>::max())}).type, ValueType::kReal);
 }
 
-/// Reals cannot say them: they are kept beside their column.
+/// Reals cannot say them: they are kept with their column.
 TEST(ColumnBuilder, KeepsLargeIntegersExactly) {
   int64_t const large = (int64_t{1} << 53) + 1;
   Column const mixed =
