@@ -161,12 +161,12 @@ class Analysis(Record):
         return f"<div>{_headline(self._values)}{_bar(self._values)}{_findings(self._values)}</div>"
 
 
-# As the text and the report name and colour them.
+# Named and coloured as in the report (reports/words/labels.cpp); idle as a whole is grey.
 _PARTS = (
-    ("compute_ns", "compute", "#4c78a8"),
-    ("exposed_comm_ns", "exposed communication", "#e45756"),
-    ("exposed_copy_ns", "exposed copies", "#f58518"),
-    ("idle_ns", "idle", "#bab0ac"),
+    ("compute_ns", "compute", "#0072b2"),
+    ("exposed_comm_ns", "exposed communication", "#d55e00"),
+    ("exposed_copy_ns", "exposed copies", "#b5639b"),
+    ("idle_ns", "idle", "#a8a8a8"),
 )
 
 

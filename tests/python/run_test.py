@@ -11,7 +11,8 @@ import time
 import unittest
 
 import stepscope
-from support import BUILD, PROGRAM, TestWithFolder, command, main, python
+from stepscope import results
+from support import BUILD, PROGRAM, SOURCE, TestWithFolder, command, main, python
 
 
 class OpenRun(TestWithFolder):
@@ -103,6 +104,9 @@ class OpenRun(TestWithFolder):
             self.assertIn(run.findings[0].advice.split(",")[0].split("'")[0], page)
             self.assertIn(run.analyze().summary.verdict.split(".")[0], page)
             self.assertIn("</span> compute", page)
+            labels = (SOURCE / "reports/words/labels.cpp").read_text()
+            for _, name, colour in results._PARTS[:3]:
+                self.assertRegex(labels, rf'"{name}",[^}}]*0x{colour[1:].upper()}')
             self.assertNotIn("<b>run", page)
             self.assertIn("Findings", str(run))
             self.assertIn("<table>", run.table("kernels", ["name"])._repr_html_())
