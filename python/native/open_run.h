@@ -44,7 +44,8 @@ class OpenRun {
   /// A SELECT. Errors: those of SQL, or it was given up.
   tl::expected<std::vector<query::Column>, query::QueryError> query(
       std::string const& sql, std::function<bool()> const& is_given_up);
-  /// A table of the trace or of the analysis. `columns`: empty = all. Errors: no table or column of that name.
+  /// A table of the trace or of the analysis. `columns`: empty = all. Errors: no table or column of
+  /// that name.
   base::Expected<std::vector<query::Column>> table(std::string const& name,
                                                    std::vector<std::string> const& columns,
                                                    std::function<bool()> const& is_given_up);
