@@ -6,7 +6,6 @@ usage: python_marks.py [--build BUILD] [--rounds N]     medians of N rounds; eac
 import argparse
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile

@@ -1,10 +1,11 @@
 """Runs that were recorded: their analysis, their tables, and what a change would give."""
 
+import builtins
 import json
 import os
 
 from stepscope import _engine
-from stepscope.errors import Error, QueryError, TraceError
+from stepscope.errors import QueryError, TraceError
 from stepscope.results import Analysis, Record
 from stepscope.table import Table
 
@@ -110,7 +111,7 @@ class Run:
         path = os.fspath(path)
         part = f"{path}.{os.getpid()}.part"
         try:
-            with _open_file(part, "w", encoding="utf-8", newline="") as file:
+            with builtins.open(part, "w", encoding="utf-8", newline="") as file:
                 file.write(page)
             os.replace(part, path)
         except OSError as error:
@@ -172,10 +173,6 @@ def _with_place(message, sql, offset):
     return f"{message}\n  {line}\n  {' ' * len(before.rpartition(chr(10))[2])}^"
 
 
-# The builtin of that name is hidden by ours.
-_open_file = __builtins__["open"] if isinstance(__builtins__, dict) else __builtins__.open
-
-
 class _Opened:
     """Runs that are open, or are opened from their paths for one question."""
 
@@ -233,4 +230,4 @@ def tables():
     return _engine.schema()
 
 
-__all__ = ["Error", "QueryError", "Run", "check", "compare", "open", "tables"]
+__all__ = ["Run", "check", "compare", "open", "tables"]

@@ -1,8 +1,5 @@
 """Marks of a program in Python are in the trace that is recorded of it."""
 
-import pathlib
-import unittest
-
 import stepscope
 from support import BUILD, PROGRAM, TestWithFolder, main, python
 

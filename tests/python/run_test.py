@@ -8,11 +8,10 @@ import subprocess
 import sys
 import threading
 import time
-import unittest
 
 import stepscope
 from stepscope import results
-from support import BUILD, PROGRAM, SOURCE, TestWithFolder, command, main, python
+from support import SOURCE, TestWithFolder, command, main, python
 
 
 class OpenRun(TestWithFolder):

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import subprocess
-import unittest
 
 import stepscope
 from support import PROGRAM, SOURCE, TestWithFolder, command, main

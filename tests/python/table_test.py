@@ -1,8 +1,6 @@
 """Columns reach Python, numpy, pandas and Arrow with the values that the command prints."""
 
-import csv
 import ctypes
-import io
 import json
 import math
 import unittest

@@ -5,9 +5,7 @@ import importlib
 import inspect
 import subprocess
 import sys
-import unittest
 
-import stepscope
 from support import SOURCE, TestWithFolder, main
 
 PROGRAM = """
