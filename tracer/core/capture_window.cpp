@@ -69,10 +69,6 @@ void CaptureWindow::withdraw_request() {
 
 bool CaptureWindow::arm_again() {
   auto const lock = code_lock();
-  return arm_now();
-}
-
-bool CaptureWindow::arm_now() {
   auto const next = next_steps();
   if (!next && !options_.code_repeats) return false;
 

@@ -113,7 +113,7 @@ class CaptureWindow {
     mode_.compare_exchange_strong(expected, CaptureMode::kEnding, std::memory_order_relaxed);
   }
   /// The writer thread, after end(), when all of the window is written: waits for the next one.
-  /// False when there is none.
+  /// False when no window follows.
   bool arm_again();
   /// Any thread, at any time: nothing more of the host is wanted.
   void close();
@@ -163,7 +163,6 @@ class CaptureWindow {
 
  private:
   void close_now();
-  bool arm_now();
   /// Where the program opens windows, one call or arming after the other; else no lock is taken.
   [[nodiscard]] std::unique_lock<std::mutex> code_lock() {
     return options_.code_repeats ? std::unique_lock(code_mutex_) : std::unique_lock<std::mutex>();
