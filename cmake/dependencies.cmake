@@ -9,6 +9,10 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(sqlite REQUIRED IMPORTED_TARGET sqlite3>=3.38)
 find_package(TBB REQUIRED)
+# Arrow's messages are flatbuffers: headers only.
+find_path(STEPSCOPE_FLATBUFFERS_INCLUDE flatbuffers/flatbuffer_builder.h REQUIRED)
+add_library(flatbuffers::headers INTERFACE IMPORTED)
+target_include_directories(flatbuffers::headers INTERFACE ${STEPSCOPE_FLATBUFFERS_INCLUDE})
 # oneDNN is the host backend; without it the workloads are left out. Found by hand: Debian's dnnl-config.cmake demands the OpenCL
 # headers, which only its GPU interface uses.
 find_path(STEPSCOPE_DNNL_INCLUDE oneapi/dnnl/dnnl.hpp)

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <numeric>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +12,7 @@
 
 #include "query/schema.h"
 #include "trace/base/format.h"
-#include "trace/base/huge_pages.h"
+#include "trace/columns/table_column.h"
 
 namespace stepscope::query {
 namespace {
@@ -135,198 +133,16 @@ class Patience {
   std::atomic<bool> is_over_{false};
 };
 
-/// Texts of a trace stay where they are: most are known by their place.
-class TextsByPlace {
- public:
-  [[nodiscard]] int32_t find(std::string_view text) const {
-    if (text.data() == latest_.data() && text.size() == latest_.size()) return latest_code_;
-    auto const found = codes_.find(text.data());
-    return found != codes_.end() && found->second.first == text.size() ? found->second.second : -1;
-  }
-  void remember(std::string_view text, int32_t code) {
-    codes_[text.data()] = {text.size(), code};
-    latest_ = text;
-    latest_code_ = code;
-  }
-
- private:
-  std::unordered_map<char const*, std::pair<size_t, int32_t>> codes_;
-  std::string_view latest_;
-  int32_t latest_code_ = -1;
-};
-
-/// The codes of the texts of a table.
-class TextCodes {
- public:
-  explicit TextCodes(Column& column) : column_(column) {}
-
-  int32_t of(Cell const& cell) {
-    if (cell.is_null()) return -1;
-    if (cell.type != Cell::Type::kText) return by_content(model::to_text(cell));
-    int32_t code = places_.find(cell.text);
-    if (code >= 0) return code;
-    code = by_content(std::string(cell.text));
-    places_.remember(cell.text, code);
-    return code;
-  }
-
- private:
-  int32_t by_content(std::string&& text) {
-    auto const [known, is_new] =
-        codes_.try_emplace(std::move(text), static_cast<int32_t>(column_.texts.size()));
-    if (is_new) column_.texts.push_back(known->first);
-    return known->second;
-  }
-
-  Column& column_;
-  std::unordered_map<std::string, int32_t> codes_;
-  TextsByPlace places_;
-};
-
-void add_nulls_of_codes(Column& column) {
-  column.nulls = static_cast<uint64_t>(std::count(column.codes.begin(), column.codes.end(), -1));
-  if (column.nulls == 0) return;
-  column.is_null.resize(column.codes.size());
-  std::transform(column.codes.begin(), column.codes.end(), column.is_null.begin(),
-                 [](int32_t code) { return static_cast<uint8_t>(code < 0); });
-}
-
-Column read_texts(TableColumn const& column, bool is_constant, TableReading const& reading,
-                  Patience& patience) {
-  Column texts{.name = std::string(column.name), .type = ValueType::kText};
-  base::reserve_long(texts.codes, reading.rows);
-  TextCodes codes(texts);
-
+Column read_column(TableColumn const& column, bool is_constant, TableReading const& reading,
+                   Patience& patience) {
+  columns::TableColumnReader reader(column, reading.rows);
   reading.for_each_part(column.of, [&](auto const& source, std::span<uint32_t const> rows) {
-    if (patience.is_over()) return;
-    if (is_constant) {
-      base::append_copies(texts.codes, rows.size(), codes.of(column.read(source, rows[0])));
-      return;
-    }
-    for (uint32_t const row : rows) texts.codes.push_back(codes.of(column.read(source, row)));
+    if (!patience.is_over()) reader.read(source, rows, is_constant);
   });
-
-  add_nulls_of_codes(texts);
-  return texts;
-}
-
-Column read_numbers(TableColumn const& column, bool is_constant, TableReading const& reading,
-                    Patience& patience) {
-  bool const is_real = column.type == model::ColumnType::kReal;
-  ColumnBuilder builder(std::string(column.name), is_real ? ValueType::kReal : ValueType::kInteger);
-  builder.reserve(reading.rows);
-
-  reading.for_each_part(column.of, [&](auto const& source, std::span<uint32_t const> rows) {
-    if (patience.is_over()) return;
-    if (is_constant) return builder.add(column.read(source, rows[0]), rows.size());
-    for (uint32_t const row : rows) builder.add(column.read(source, row));
-  });
-  return builder.take();
+  return reader.take();
 }
 
 }  // namespace
-
-void ColumnBuilder::add_nulls(size_t count) {
-  if (column_.is_null.empty()) {
-    base::reserve_long(column_.is_null, expected_rows_);
-    column_.is_null.resize(column_.rows());
-  }
-  base::append_copies(column_.is_null, count, uint8_t{1});
-  column_.nulls += count;
-
-  switch (column_.type) {
-    case ValueType::kInteger:
-      base::append_copies(column_.integers, count, int64_t{0});
-      return;
-    case ValueType::kReal:
-      base::append_copies(column_.reals, count, std::numeric_limits<double>::quiet_NaN());
-      return;
-    case ValueType::kText:
-      base::append_copies(column_.codes, count, int32_t{-1});
-      return;
-  }
-}
-
-void ColumnBuilder::reserve(size_t rows) {
-  expected_rows_ = rows;
-  if (column_.type == ValueType::kReal)
-    base::reserve_long(column_.reals, rows);
-  else
-    base::reserve_long(column_.integers, rows);
-}
-
-int32_t ColumnBuilder::code_of(std::string_view text) {
-  bool const is_latest =
-      latest_code_ >= 0 && column_.texts[static_cast<size_t>(latest_code_)] == text;
-  if (is_latest) return latest_code_;
-  auto const [known, is_new] =
-      codes_.try_emplace(std::string(text), static_cast<int32_t>(column_.texts.size()));
-  if (is_new) column_.texts.emplace_back(text);
-  return latest_code_ = known->second;
-}
-
-/// A real, or an integer that becomes one.
-void ColumnBuilder::add_real(Cell const& cell) {
-  if (cell.type == Cell::Type::kReal) return column_.reals.push_back(cell.real());
-  constexpr int64_t kExact = int64_t{1} << 53;
-  bool const has_sign = cell.type == Cell::Type::kInteger;
-  bool const is_exact = has_sign && cell.integer() >= -kExact && cell.integer() <= kExact;
-  if (!is_exact) column_.exact.emplace(column_.reals.size(), cell);
-  column_.reals.push_back(has_sign ? static_cast<double>(cell.integer())
-                                   : static_cast<double>(cell.bits));
-}
-
-/// What is there already becomes values of the type.
-void ColumnBuilder::widen(ValueType type) {
-  std::vector<int64_t> const integers = std::exchange(column_.integers, {});
-  std::vector<double> const reals = std::exchange(column_.reals, {});
-  std::map<size_t, Cell> const exact = std::exchange(column_.exact, {});
-  bool const is_real = std::exchange(column_.type, type) == ValueType::kReal;
-  size_t const rows = is_real ? reals.size() : integers.size();
-
-  auto const cell_at = [&](size_t row) {
-    if (!column_.is_null.empty() && column_.is_null[row] != 0) return Cell{};
-    if (!is_real) return Cell::of(integers[row]);
-    auto const kept = exact.find(row);
-    return kept != exact.end() ? kept->second : Cell::of(reals[row]);
-  };
-  for (size_t row = 0; row < rows; ++row) {
-    Cell const cell = cell_at(row);
-    if (type == ValueType::kText)
-      column_.codes.push_back(cell.is_null() ? -1 : code_of(model::to_text(cell)));
-    else if (cell.is_null())
-      column_.reals.push_back(std::numeric_limits<double>::quiet_NaN());
-    else
-      add_real(cell);
-  }
-}
-
-void ColumnBuilder::add_other(Cell const& cell, size_t count) {
-  if (cell.is_null()) return add_nulls(count);
-  bool const is_integer = cell.type == Cell::Type::kInteger;
-  bool const is_number =
-      is_integer || cell.type == Cell::Type::kReal || cell.type == Cell::Type::kUnsigned;
-  ValueType const number = is_integer ? ValueType::kInteger : ValueType::kReal;
-  ValueType const wanted = is_number ? number : ValueType::kText;
-  if (wanted > column_.type) widen(wanted);
-  if (!column_.is_null.empty()) base::append_copies(column_.is_null, count, uint8_t{0});
-
-  if (column_.type == ValueType::kText) {
-    bool const is_text = cell.type == Cell::Type::kText;
-    int32_t const code = is_text ? code_of(cell.text) : code_of(model::to_text(cell));
-    base::append_copies(column_.codes, count, code);
-  } else if (column_.type == ValueType::kInteger) {
-    base::append_copies(column_.integers, count, cell.integer());
-  } else {
-    for (size_t i = 0; i < count; ++i) add_real(cell);
-  }
-}
-
-Column ColumnBuilder::take() {
-  codes_.clear();
-  latest_code_ = -1;
-  return std::exchange(column_, {});
-}
 
 void ColumnSink::begin(std::span<std::string const> columns) {
   for (std::string const& name : columns) builders_.emplace_back(name);
@@ -366,8 +182,7 @@ Expected<std::vector<Column>> read_table(model::Run const& run, std::string_view
       [&](tbb::blocked_range<size_t> const& range) {
         for (size_t i = range.begin(); i != range.end(); ++i) {
           TableColumn const& column = *(*wanted)[i];
-          auto const read = column.type == model::ColumnType::kText ? read_texts : read_numbers;
-          columns[i] = read(column, is_constant_in_part(column, *table), reading, patience);
+          columns[i] = read_column(column, is_constant_in_part(column, *table), reading, patience);
         }
       },
       tbb::simple_partitioner());

@@ -6,9 +6,11 @@
 #include <cstring>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "query/columns.h"
 #include "trace/base/csv.h"
 #include "trace/base/format.h"
 
@@ -20,7 +22,7 @@ using model::Cell;
 /// Text that is collected and written in large pieces.
 class Lines {
  public:
-  explicit Lines(std::FILE* file) : file_(file) {}
+  explicit Lines(WriteBytes write) : write_(std::move(write)) {}
   std::string& text() { return text_; }
   /// False: the file takes no more (the disk is full, the reader is gone).
   bool write_if_large() {
@@ -28,30 +30,38 @@ class Lines {
     return text_.size() < kLarge || write();
   }
   bool write() {
-    good_ = good_ && std::fwrite(text_.data(), 1, text_.size(), file_) == text_.size() &&
-            std::fflush(file_) == 0;
-    if (!good_ && reason_ == 0) reason_ = errno;
+    if (written_) written_ = write_(text_);
     text_.clear();
-    return good_;
+    return written_.has_value();
   }
   base::Expected<void> finish() {
-    if (write()) return {};
-    return base::fail("the result cannot be written ({}), free disk space or write it elsewhere",
-                      std::strerror(reason_));
+    write();
+    return written_;
   }
 
  private:
-  std::FILE* file_;
+  WriteBytes write_;
   std::string text_;
-  bool good_ = true;
-  int reason_ = 0;
+  base::Expected<void> written_;  ///< the first error
 };
+
+/// "_2", "_3" behind the later ones of the same name.
+std::vector<std::string> unique_names(std::span<std::string const> columns) {
+  std::set<std::string> used;
+  std::vector<std::string> names;
+  for (std::string const& column : columns) {
+    std::string name = column;
+    for (int copy = 2; !used.insert(name).second; ++copy) name = fmt::format("{}_{}", column, copy);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
 
 // CSV.
 
 class CsvWriter final : public ResultWriter {
  public:
-  explicit CsvWriter(std::FILE* file) : lines_(file) {}
+  explicit CsvWriter(WriteBytes write) : lines_(std::move(write)) {}
   void begin(std::span<std::string const> columns) override {
     for (size_t i = 0; i < columns.size(); ++i) {
       if (i > 0) lines_.text() += ',';
@@ -84,15 +94,9 @@ std::string json_text(std::string_view text) {
 
 class JsonWriter final : public ResultWriter {
  public:
-  explicit JsonWriter(std::FILE* file) : lines_(file) {}
+  explicit JsonWriter(WriteBytes write) : lines_(std::move(write)) {}
   void begin(std::span<std::string const> columns) override {
-    std::set<std::string> used;
-    for (std::string const& column : columns) {
-      std::string name = column;
-      for (int copy = 2; !used.insert(name).second; ++copy)
-        name = fmt::format("{}_{}", column, copy);
-      keys_.push_back(json_text(name) + ":");
-    }
+    for (std::string const& name : unique_names(columns)) keys_.push_back(json_text(name) + ":");
     lines_.text() += '[';
   }
   bool row(std::span<Cell const> cells) override {
@@ -127,6 +131,37 @@ class JsonWriter final : public ResultWriter {
   bool first_ = true;
 };
 
+// Parquet and Arrow.
+
+/// The types of the columns are known after the last row: all of them stay in memory until then.
+class ColumnarWriter final : public ResultWriter {
+ public:
+  ColumnarWriter(WriteBytes write, OpenColumnar open) : write_(std::move(write)), open_(open) {}
+  void begin(std::span<std::string const> columns) override { sink_.begin(unique_names(columns)); }
+  bool row(std::span<Cell const> cells) override { return sink_.row(cells); }
+
+  base::Expected<void> finish() override {
+    std::vector<Column> const all = sink_.take();
+    columns::FileSchema schema;
+    for (Column const& column : all) schema.columns.push_back({column.name, column.type, {}});
+    auto const file = open_(std::move(schema), write_);
+
+    size_t const rows = all.empty() ? 0 : all[0].rows();
+    for (size_t first = 0; first < rows; first += columns::kRowsOfGroup) {
+      std::vector<Column> group;
+      for (Column const& column : all)
+        group.push_back(columns::slice(column, first, columns::kRowsOfGroup));
+      if (auto const added = file->add(group); !added) return added;
+    }
+    return file->finish();
+  }
+
+ private:
+  WriteBytes write_;
+  OpenColumnar open_;
+  ColumnSink sink_;
+};
+
 // Table.
 
 size_t columns_of(std::string_view text) {
@@ -150,7 +185,7 @@ std::string cut(std::string const& text, size_t width) {
 
 class TableWriter final : public ResultWriter {
  public:
-  TableWriter(std::FILE* file, size_t width) : lines_(file), width_(width) {}
+  TableWriter(WriteBytes write, size_t width) : lines_(std::move(write)), width_(width) {}
   void begin(std::span<std::string const> columns) override {
     for (std::string const& column : columns) headings_.push_back(base::printable(column));
     is_number_.assign(headings_.size(), true);
@@ -245,14 +280,27 @@ std::string marked_place(std::string const& sql, size_t offset) {
   return fmt::format("  {}\n  {}^\n", base::printable(line), indent);
 }
 
-std::unique_ptr<ResultWriter> table_writer(std::FILE* file, size_t width) {
-  return std::make_unique<TableWriter>(file, width);
+WriteBytes to_stream(std::FILE* file) {
+  return [file](std::string_view bytes) -> base::Expected<void> {
+    bool const is_written =
+        std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() && std::fflush(file) == 0;
+    if (is_written) return {};
+    return base::fail("the result cannot be written ({}), free disk space or write it elsewhere",
+                      std::strerror(errno));
+  };
 }
-std::unique_ptr<ResultWriter> csv_writer(std::FILE* file) {
-  return std::make_unique<CsvWriter>(file);
+
+std::unique_ptr<ResultWriter> table_writer(WriteBytes write, size_t width) {
+  return std::make_unique<TableWriter>(std::move(write), width);
 }
-std::unique_ptr<ResultWriter> json_writer(std::FILE* file) {
-  return std::make_unique<JsonWriter>(file);
+std::unique_ptr<ResultWriter> csv_writer(WriteBytes write) {
+  return std::make_unique<CsvWriter>(std::move(write));
+}
+std::unique_ptr<ResultWriter> json_writer(WriteBytes write) {
+  return std::make_unique<JsonWriter>(std::move(write));
+}
+std::unique_ptr<ResultWriter> columnar_writer(WriteBytes write, OpenColumnar open) {
+  return std::make_unique<ColumnarWriter>(std::move(write), open);
 }
 
 }  // namespace stepscope::query

@@ -26,7 +26,7 @@ if [[ ${STEPSCOPE_NO_SETUP:-0} == 1 ]]; then exit 0; fi
 # program:package — any program of that name will do, however it was installed.
 programs=(g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config node:nodejs npm:npm python3:python3
   xvfb-run:xvfb xauth:xauth protoc:protobuf-compiler)
-libraries=(ca-certificates libdnnl-dev libimgui-dev libstb-dev libglfw3-dev libgl-dev libgl1-mesa-dri fonts-dejavu-core libzstd-dev libisal-dev libsqlite3-dev
+libraries=(ca-certificates libdnnl-dev libimgui-dev libstb-dev libglfw3-dev libgl-dev libgl1-mesa-dri fonts-dejavu-core libzstd-dev libflatbuffers-dev libisal-dev libsqlite3-dev
   libxxhash-dev libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libexpected-dev libtbb-dev libopenmpi-dev openmpi-bin libgtest-dev libgmock-dev libbenchmark-dev
   libprotobuf-dev python3-dev pybind11-dev python3-numpy python3-pandas)
 if ((want_ci)); then programs+=(clang++:clang clang-format-14:clang-format-14 clang-tidy-14:clang-tidy-14 ccache:ccache mold:mold

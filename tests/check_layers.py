@@ -23,11 +23,12 @@ from guards.tree import within
 LAYERS = {
     "trace/base": [],
     "trace/model": ["trace/base"],
+    "trace/columns": ["trace/base", "trace/model"],
     "trace/file": ["trace/base", "trace/model"],
     "trace/stream": ["trace/base", "trace/model", "trace/file"],
     "trace/synth": ["trace/base", "trace/model", "trace/file"],
     "trace/import": ["trace/base", "trace/model", "trace/file", "trace/stream"],
-    "trace/export": ["trace/base", "trace/model", "trace/file"],
+    "trace/export": ["trace/base", "trace/model", "trace/columns", "trace/file"],
     "tracer/api": [],
     "tracer": ["trace/base", "trace/model", "trace/file", "trace/stream", "tracer/api"],
     "mpi": ["trace/base"],
@@ -65,6 +66,7 @@ VENDOR_HEADERS = {
     r"stb_": ["viewer", "workloads/data", "tests", "bench"],
     r"sqlite3": ["trace/import", "trace/export", "query", "tests", "bench"],
     r"toml\+\+/": ["gate", "tests"],
+    r"flatbuffers": ["trace/columns"],
     r"simdjson": ["trace/import", "tests", "bench"],
     r"CLI/": ["cli", "workloads", "viewer/app"],
 }

@@ -109,8 +109,8 @@ void TopTable::print(int width) const {
 base::Expected<void> write_answer(query::Database& database, TopOptions const& options) {
   std::string const sql = question(options);
   if (options.format != "table") {
-    auto const writer =
-        options.format == "csv" ? query::csv_writer(stdout) : query::json_writer(stdout);
+    auto const writer = options.format == "csv" ? query::csv_writer(query::to_stream(stdout))
+                                                : query::json_writer(query::to_stream(stdout));
     if (auto const rows = database.run(sql, *writer); !rows)
       return base::fail("top: {}", rows.error().message);
     return writer->finish();

@@ -36,8 +36,10 @@ std::string written(std::unique_ptr<ResultWriter> (*make)(std::FILE*),
 Cell text(std::string_view value) { return Cell::of(value); }
 Cell number(int64_t value) { return Cell::of(value); }
 
-constexpr Make kWideTable = [](std::FILE* file) { return table_writer(file, 0); };
-constexpr Make kNarrowTable = [](std::FILE* file) { return table_writer(file, 24); };
+constexpr Make kWideTable = [](std::FILE* file) { return table_writer(to_stream(file), 0); };
+constexpr Make kCsv = [](std::FILE* file) { return csv_writer(to_stream(file)); };
+constexpr Make kJson = [](std::FILE* file) { return json_writer(to_stream(file)); };
+constexpr Make kNarrowTable = [](std::FILE* file) { return table_writer(to_stream(file), 24); };
 
 TEST(TableOutput, NumbersAreRightTextsLeftAndRowsCounted) {
   EXPECT_EQ(written(kWideTable, {"name", "n", "share"},
@@ -74,7 +76,7 @@ TEST(TableOutput, ManyRowsAreWrittenAsTheyCome) {
 }
 
 TEST(CsvOutput, IsQuotedAndGuarded) {
-  EXPECT_EQ(written(csv_writer, {"name", "sum(x,y)"},
+  EXPECT_EQ(written(kCsv, {"name", "sum(x,y)"},
                     {{text("=1+1"), number(-5)},
                      {text("a,\"b\""), Cell{}},
                      {text(""), Cell::of(0.1)},
@@ -87,7 +89,7 @@ TEST(CsvOutput, IsQuotedAndGuarded) {
 }
 
 TEST(JsonOutput, IsReadBackAsItWas) {
-  std::string const document = written(json_writer, {"a", "b", "a"},
+  std::string const document = written(kJson, {"a", "b", "a"},
                                        {{text("\"quoted\"\n\xFF"), number(INT64_MAX), Cell{}},
                                         {Cell::of(0.1), Cell::of(uint64_t{UINT64_MAX}),
                                          Cell::of(std::numeric_limits<double>::infinity())}});
@@ -101,13 +103,13 @@ TEST(JsonOutput, IsReadBackAsItWas) {
   EXPECT_EQ(json[1]["b"], UINT64_MAX);
   EXPECT_TRUE(json[1]["a_2"].is_null());
 
-  EXPECT_TRUE(nlohmann::json::parse(written(json_writer, {"a"}, {})).empty());
+  EXPECT_TRUE(nlohmann::json::parse(written(kJson, {"a"}, {})).empty());
 }
 
 TEST(Output, AFullDiskIsSaid) {
   std::FILE* const full = std::fopen("/dev/full", "w");
   if (full == nullptr) GTEST_SKIP() << "no /dev/full here";
-  auto const writer = csv_writer(full);
+  auto const writer = csv_writer(to_stream(full));
   std::vector<std::string> const names = {"a"};
   writer->begin(names);
   auto const finished = writer->finish();

@@ -1,4 +1,4 @@
-#include "trace/export/csv/csv_exporter.h"
+#include "trace/export/tables/csv.h"
 
 #include <algorithm>
 #include <fstream>
