@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -34,21 +37,56 @@ std::vector<int64_t> steps_at(OpenRun const& run, Place const& place) {
   return {steps.begin(), steps.end()};
 }
 
-/// The events whose begin and end are nearest to those of the place come first.
-std::string events_sql(OpenRun const& run, Place const& place) {
+/// Up to kMostPlaces of the evidence, the longest first: of several in the same steps of a device
+/// only one, as long as there are others.
+std::vector<size_t> places_of_different_steps(OpenRun const& run,
+                                              analyzer::Finding const& finding) {
+  std::vector<size_t> first, again;
+  std::set<std::pair<analyzer::DeviceRef, std::vector<int64_t>>> seen;
+  for (size_t i = 0; i < finding.evidence.size(); ++i) {
+    Place const& place = finding.evidence[i];
+    bool const is_new = seen.emplace(place.ref, steps_at(run, place)).second;
+    (is_new ? first : again).push_back(i);
+  }
+
+  first.insert(first.end(), again.begin(), again.end());
+  first.resize(std::min(first.size(), kMostPlaces));
+  std::sort(first.begin(), first.end());
+  return first;
+}
+
+/// The kernel or the call that the finding names; empty where it names none.
+std::string subject_of(analyzer::Finding const& finding) {
+  for (std::string_view const role : {"kernel", "host_op"})
+    for (auto const& [its_role, name] : finding.subjects)
+      if (its_role == role) return name;
+  return {};
+}
+
+std::string quoted_for_sql(std::string_view text) {
+  std::string quoted = "'";
+  for (char const sign : text) quoted += sign == '\'' ? std::string("''") : std::string(1, sign);
+  return quoted + "'";
+}
+
+/// The events that the finding names come first, then work of devices; among them those whose begin
+/// and end are nearest to the place's.
+std::string events_sql(OpenRun const& run, std::string const& subject, Place const& place) {
   model::TraceInfo const& info =
       run.run().ranks[static_cast<size_t>(place.ref.rank_index)].trace.info();
   std::string where = fmt::format("rank = {} and process = {}", info.rank, info.process_id);
   if (place.track)
     where += fmt::format(" and track = {}", *place.track);
-  else if (place.ref.device != analyzer::kHostDevice)
+  else if (place.ref.device != analyzer::kHostDevice && subject.empty())
     where += fmt::format(" and device = {}", place.ref.device);
 
+  std::string const named =
+      subject.empty() ? "" : fmt::format("name is not {}, ", quoted_for_sql(subject));
   return fmt::format(
       "select id, name, kind, start_ns, dur_ns from events where {} and start_ns < {} and end_ns > "
-      "{} order by abs(start_ns - {}) + abs(end_ns - {}), id limit {}",
-      where, std::max(place.when.end, place.when.begin + 1), place.when.begin, place.when.begin,
-      place.when.end, kMostEvents);
+      "{} order by {}class is null, abs(start_ns - {}) + abs(end_ns - {}), id limit {}",
+      where, std::max(place.when.end, place.when.begin + 1), place.when.begin, named,
+      place.when.begin, place.when.end, kMostEvents);
 }
 
 /// Null where they cannot be read.
@@ -78,13 +116,14 @@ std::string quoted_for_shell(std::string const& text) {
 
 OrderedJson places_json(OpenRun& run, analyzer::Finding const& finding,
                         OrderedJson const& evidence) {
-  size_t const count = std::min(finding.evidence.size(), kMostPlaces);
-
+  std::string const subject = subject_of(finding);
   OrderedJson places = OrderedJson::array();
-  for (size_t i = 0; i < count; ++i) {
+
+  for (size_t const i : places_of_different_steps(run, finding)) {
     Place const& place = finding.evidence[i];
-    std::string const sql = events_sql(run, place);
+    std::string const sql = events_sql(run, subject, place);
     OrderedJson one = evidence[i];
+    one["place"] = i + 1;
     one["steps"] = steps_at(run, place);
     one["events"] = events_at(run, sql);
     one["events_sql"] = sql;
@@ -98,7 +137,7 @@ std::string places_markdown(OpenRun const& run, OrderedJson const& places) {
   std::string text;
 
   for (OrderedJson const& place : places) {
-    text += fmt::format("   - {} on rank {}",
+    text += fmt::format("   - place {}: {} on rank {}", place["place"].get<size_t>(),
                         reports::format_range(place["begin_ns"].get<int64_t>() - begin,
                                               place["end_ns"].get<int64_t>() - begin),
                         place["rank"].get<int64_t>());

@@ -126,6 +126,12 @@ base::Expected<Answer> answer_findings(Question const& question) {
     head = rule.empty() ? "No rule found anything worth changing.\n"
                         : "No finding of this rule. FINDINGS.md says when a rule stays silent.\n";
 
+  int64_t const begin = reports::run_range(run.run()).begin;
+  if (matching > 0)
+    head += fmt::format(
+        "Times of places count from the run's begin, which is {} ns in SQL and in the data.\n",
+        begin);
+
   std::vector<std::string> const doubts = doubts_of(run);
   return Answer{head + text + doubts_markdown(doubts),
                 {{"run", base::printable(run.path())},

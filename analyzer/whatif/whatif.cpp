@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -65,6 +66,26 @@ void drop_disproved_bottleneck(Finding& finding) {
     });
 }
 
+/// A long stage of a pipeline computes longer than the others, but part of that fills the time that
+/// its schedule has it wait anyway. The replay tells how much.
+void limit_cost_of_stage(Finding& finding) {
+  auto const metric = [&](std::string_view key) {
+    return std::find_if(finding.metrics.begin(), finding.metrics.end(),
+                        [&](auto const& each) { return each.first == key; });
+  };
+  bool const is_stage =
+      finding.rule == "straggler" && metric("share_of_waits") == finding.metrics.end();
+  auto const step_ns = metric("step_ns"), share = metric("share");
+  bool const is_known = finding.gain_alone && finding.cost_ns_per_step &&
+                        step_ns != finding.metrics.end() && share != finding.metrics.end();
+  if (!is_stage || !is_known) return;
+
+  double const saved = *finding.gain_alone / (1 + *finding.gain_alone);
+  if (saved >= share->second) return;
+  share->second = saved;
+  finding.cost_ns_per_step = std::llround(saved * step_ns->second);
+}
+
 /// What each fix gives by itself.
 void fill_gains_alone(ReplaySession const& run, Analysis& analysis) {
   for (Finding& finding : analysis.findings) {
@@ -77,6 +98,7 @@ void fill_gains_alone(ReplaySession const& run, Analysis& analysis) {
     double const most = finding.gain_ceiling.value_or(std::numeric_limits<double>::infinity());
     finding.gain_alone = std::clamp(alone.gain, 0.0, std::max(most, 0.0));
     drop_disproved_bottleneck(finding);
+    limit_cost_of_stage(finding);
   }
 }
 

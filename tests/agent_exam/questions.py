@@ -6,7 +6,8 @@ The student never sees this file, nor truth.json, nor a run's real name.
 
 Not asked, with the reason:
 * `--pathology tiny-kernels` and `pageable-copies`: on host devices a launch and a copy cost next to nothing (WORKLOADS.md).
-* `--pathology imbalanced-split`: its trainings take most of a minute on two cores; tests/ground_truth has it.
+* `--pathology imbalanced-split`, `alloc-every-step` and `sync-every-op`: seconds each; tests/ground_truth has them, and the same
+  rules are asked of synthetic runs.
 * `--pathology straggler`, `late-rank`, `small-buckets` and `no-overlap`: they need a core a device. The same rules are asked of
   synthetic runs, and tests/ground_truth has these trainings.
 * Faults of a GPU (`device-error`, clocks) and hanging collectives: `stepscope synth` does not make them.

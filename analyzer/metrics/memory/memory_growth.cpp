@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <unordered_map>
 
 namespace stepscope::analyzer {
 namespace {
@@ -51,6 +53,31 @@ bool grows_to_the_end(StepBytes const& values) {
 
 /// More steps than any job has: what is fuller only then is not getting full.
 constexpr double kMostSteps = 1e12;
+
+/// Growth by allocations past the cache, which the cache's free memory could not serve. The reserve
+/// grows by what is allocated, and falls by as much when it is freed.
+class DirectAllocations {
+ public:
+  /// `place`: of the growth in the list of all.
+  void grew(uint64_t bytes, size_t place) { open_[bytes].push_back(place); }
+  /// The growth that this gives back; the latest of its size.
+  std::optional<size_t> given_back(Point const& before, Point const& after) {
+    if (after.reserved_bytes >= before.reserved_bytes ||
+        after.allocated_bytes >= before.allocated_bytes)
+      return std::nullopt;
+    uint64_t const bytes = before.reserved_bytes - after.reserved_bytes;
+    auto const found = open_.find(bytes);
+    bool const is_all = before.allocated_bytes - after.allocated_bytes == bytes;
+    if (!is_all || found == open_.end() || found->second.empty()) return std::nullopt;
+
+    size_t const place = found->second.back();
+    found->second.pop_back();
+    return place;
+  }
+
+ private:
+  std::unordered_map<uint64_t, std::vector<size_t>> open_;  ///< places of growths, by their bytes
+};
 
 }  // namespace
 
@@ -150,21 +177,32 @@ std::optional<MemoryForecast> forecast_of(StepBytes const& values, double room_b
 
 std::vector<MemoryStats::Growth> growth_despite_room(std::vector<Point> const& timeline,
                                                      std::vector<Interval> const& windows) {
-  std::vector<MemoryStats::Growth> result;
-  size_t window = 0;
+  std::vector<MemoryStats::Growth> all;
+  DirectAllocations direct;
+
   for (size_t i = 1; i < timeline.size(); ++i) {
     Point const &before = timeline[i - 1], &after = timeline[i];
+    if (auto const place = direct.given_back(before, after)) all[*place].bytes = 0;
+
     bool const grew = after.reserved_bytes > before.reserved_bytes &&
                       after.allocated_bytes > before.allocated_bytes;
     bool const had_room = before.reserved_bytes >= before.allocated_bytes &&
                           before.reserved_bytes - before.allocated_bytes >=
                               after.allocated_bytes - before.allocated_bytes;
-
     if (!grew || !had_room) continue;
-    while (window < windows.size() && windows[window].end <= after.time_ns) ++window;
-    if (!windows.empty() && (window == windows.size() || after.time_ns < windows[window].begin))
-      continue;
-    result.push_back({after.time_ns, after.reserved_bytes - before.reserved_bytes});
+
+    uint64_t const bytes = after.reserved_bytes - before.reserved_bytes;
+    if (bytes == after.allocated_bytes - before.allocated_bytes) direct.grew(bytes, all.size());
+    all.push_back({after.time_ns, bytes});
+  }
+
+  std::vector<MemoryStats::Growth> result;
+  size_t window = 0;
+  for (MemoryStats::Growth const& growth : all) {
+    while (window < windows.size() && windows[window].end <= growth.time_ns) ++window;
+    bool const is_measured =
+        windows.empty() || (window < windows.size() && growth.time_ns >= windows[window].begin);
+    if (growth.bytes > 0 && is_measured) result.push_back(growth);
   }
   return result;
 }

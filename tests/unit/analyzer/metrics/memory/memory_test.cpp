@@ -137,6 +137,26 @@ TEST(MemoryFragmentation, IsWhatIsFreeOutsideOfTheLargestGapWhenMostIsReserved) 
   EXPECT_EQ(memory.fragmented_growth[0].time_ns, 12);
 }
 
+TEST(MemoryFragmentation, DoesNotCountMemoryThatIsTakenPastTheCacheAndGivenBack) {
+  MemoryRun run(1000);
+  for (uint64_t i = 0; i < 4; ++i)
+    run.allocate(static_cast<int64_t>(i), {.address = i * 10, .bytes = 10}, 40);
+  run.free(10, {.address = 0, .bytes = 10}, 40);
+  run.free(11, {.address = 20, .bytes = 10}, 40);
+
+  for (int64_t i = 0; i < 3; ++i) {
+    run.allocate(20 + 10 * i, {.address = 100, .bytes = 15}, 55);
+    run.free(25 + 10 * i, {.address = 100, .bytes = 15}, 40);
+  }
+  run.allocate(60, {.address = 200, .bytes = 15}, 55);  // the cache's: its memory stays reserved
+  run.free(61, {.address = 200, .bytes = 15}, 55);
+
+  MemoryStats const memory = std::move(run).facts();
+  EXPECT_EQ(memory.fragmented_growth_bytes, 15U);
+  ASSERT_EQ(memory.fragmented_growth.size(), 1U);
+  EXPECT_EQ(memory.fragmented_growth[0].time_ns, 60);
+}
+
 TEST(MemoryFragmentation, IsUnknownWhereGapsAreNotKnownOrNothingIsFree) {
   MemoryRun late(1000);
   late.set_before(10);
