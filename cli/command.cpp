@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "cli/pager.h"
+#include "cli/progress.h"
 #include "cli/team.h"
-#include "mpi/launch.h"
 #include "run_loading/analyzed_files.h"
 #include "trace/base/format.h"
 #include "trace/base/malloc_tuning.h"
@@ -19,10 +19,19 @@
 
 namespace stepscope::cli {
 
+bool& is_quiet() {
+  static bool quiet = false;
+  return quiet;
+}
+
+void tell(std::string const& done) {
+  if (!is_quiet()) std::fprintf(stderr, "stepscope: %s\n", done.c_str());
+}
+
 void Warnings::print_line(std::string const& about, std::string const& note) {
   std::string const line =
       (about.empty() ? std::string() : base::printable(about) + ": ") + base::printable(note);
-  if (printed_.insert(line).second) std::fprintf(stderr, "stepscope: %s\n", line.c_str());
+  if (printed_.insert(line).second) tell(line);
 }
 
 void Warnings::print(std::vector<std::string> const& notes) {
@@ -66,15 +75,15 @@ bool use_color() {
 
   char const* const terminal = std::getenv("TERM");
   bool const is_dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
-  return ::isatty(STDOUT_FILENO) == 1 && !is_dumb && !mpi::has_passed_on_output();
+  return is_output_terminal() && !is_dumb;
 }
 
 int terminal_width() {
+  constexpr int kWithoutTerminal = 100;
   winsize size{};
-  if (!mpi::has_passed_on_output() && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-      size.ws_col > 0)
-    return size.ws_col;
-  return 100;
+  bool const is_known = is_output_terminal() &&
+                        ::ioctl(terminal_descriptor(), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? size.ws_col : kWithoutTerminal;
 }
 
 std::string program_folder() {
@@ -108,7 +117,10 @@ base::Expected<model::Run> load_run(std::vector<std::string> const& paths, bool 
 base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths,
                                              bool is_one_run) {
   base::keep_freed_memory();
-  auto run = load_run(paths, is_one_run);
+  auto run = [&] {
+    ProgressWatch const watch([] { return std::string("reading the run"); });
+    return load_run(paths, is_one_run);
+  }();
   if (!run) return run;
 
   Warnings warnings;
@@ -175,9 +187,8 @@ std::string ranks_there(std::set<int32_t> const& ranks) {
 
 void warn_of_missing_steps(std::pair<int64_t, int64_t> wanted, std::pair<int64_t, int64_t> kept) {
   if (wanted.first >= kept.first && wanted.second <= kept.second) return;
-  std::fprintf(stderr, "stepscope: --steps %lld:%lld: the run has steps %lld to %lld of them\n",
-               static_cast<long long>(wanted.first), static_cast<long long>(wanted.second),
-               static_cast<long long>(kept.first), static_cast<long long>(kept.second));
+  tell(fmt::format("--steps {}:{}: the run has steps {} to {} of them", wanted.first, wanted.second,
+                   kept.first, kept.second));
 }
 
 base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text,

@@ -35,6 +35,10 @@ struct Command {
   Action (*add)(CLI::App& app);
 };
 
+/// What --quiet says: the standard error has errors and nothing else.
+bool& is_quiet();
+/// Prints "stepscope: <what was done>" to stderr, unless --quiet is given.
+void tell(std::string const& done);
 /// Prints "stepscope: <message>" to stderr; returns kWrongUse.
 int report_error(base::Error const& error);
 /// Prints to stderr what could not be read, a line each: what several processes of a file say alike

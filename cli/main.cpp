@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/pager.h"
 #include "cli/suggestions.h"
 #include "cli/team.h"
 #include "trace/base/files/truncated_mmap.h"
 #include "trace/base/files/unfinished.h"
 #include "trace/base/format.h"
+#include "trace/base/names/near_names.h"
 
 namespace {
 
@@ -50,6 +52,19 @@ int refuse(std::string const& what) {
   return kWrongUse;
 }
 
+/// Before or behind each command.
+void add_common_options(CLI::App& app) {
+  app.set_version_flag("-V,--version", "stepscope " STEPSCOPE_VERSION);
+  app.add_option("--color", color_choice(), "colours in texts: auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+
+  app.add_flag("-q,--quiet", is_quiet(), "no progress and no notes on the standard error");
+  app.add_flag("--no-pager", is_pager_forbidden(), "do not send long output through a pager");
+  app.add_flag("--alone", stepscope::cli::is_alone(),
+               "under mpirun or srun: read the run with this process alone");
+}
+
 int run(int argc, char** argv) {
   stepscope::base::survive_cut_files();
   stepscope::base::remove_unfinished_on_signals();
@@ -58,14 +73,7 @@ int run(int argc, char** argv) {
       "Stepscope shows where the time and memory of multi-GPU training go, explains why, "
       "and guards both in CI.",
       "stepscope");
-  app.set_version_flag("-V,--version", "stepscope " STEPSCOPE_VERSION);
-  app.add_option("--color", color_choice(), "colours in texts: auto, always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->capture_default_str();
-
-  app.add_flag("--alone", stepscope::cli::is_alone(),
-               "under mpirun or srun: read the run with this process alone");
-
+  add_common_options(app);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
   app.footer(
@@ -85,8 +93,8 @@ int run(int argc, char** argv) {
   std::vector<std::string> arguments = arguments_of(argc, argv);
   std::string const first = arguments.empty() ? std::string() : arguments.front();
   if (!first.empty() && first.front() != '-' && !is_command(first))
-    return refuse(first + ": no such command" + did_you_mean(first, command_names()) +
-                  ", see stepscope --help");
+    return refuse(first + ": no such command" +
+                  stepscope::base::did_you_mean(first, command_names()) + ", see stepscope --help");
 
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
@@ -103,6 +111,7 @@ int run(int argc, char** argv) {
   CLI::App const* const chosen = app.get_subcommands().front();
   if (auto const code = join_team(chosen->get_name(), {argv + 1, argv + argc})) return *code;
   int const code = actions.at(chosen)();
+  finish_paging();
   leave_team();
   return code;
 }

@@ -2,15 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "query/schema.h"
+#include "trace/base/names/near_names.h"
 
 namespace stepscope::cli {
-
-std::string did_you_mean(std::string_view wrong, std::vector<std::string> const& known) {
-  std::vector<std::string_view> const names(known.begin(), known.end());
-  auto const near = query::near_names(wrong, names);
-  return near.empty() ? std::string() : fmt::format(" (did you mean {}?)", fmt::join(near, " or "));
-}
 
 std::vector<std::string> option_names(CLI::App const& command) {
   std::vector<std::string> names;
@@ -22,15 +16,12 @@ std::vector<std::string> option_names(CLI::App const& command) {
 }
 
 std::string explain(CLI::ParseError const& wrong, CLI::App const& command) {
-  std::string const message = wrong.what();
   // CLI11: "The following argument was not expected: --stpes" with further ones behind it.
-  size_t const dash = message.find(" -");
-  if (dynamic_cast<CLI::ExtrasError const*>(&wrong) == nullptr || dash == std::string::npos)
-    return message;
+  std::string const message = wrong.what();
+  std::string_view const option = base::option_in(message);
+  if (dynamic_cast<CLI::ExtrasError const*>(&wrong) == nullptr || option.empty()) return message;
 
-  std::string_view option = std::string_view(message).substr(dash + 1);
-  option = option.substr(0, option.find_first_of(" ="));
-  std::string const meant = did_you_mean(option, option_names(command));
+  std::string const meant = base::did_you_mean(option, option_names(command));
   return fmt::format("{}: no such option of {}{}", option, command.get_name(), meant);
 }
 

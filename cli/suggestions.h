@@ -2,15 +2,12 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 namespace stepscope::cli {
 
-/// " (did you mean analyze?)", or empty when no name is near. `wrong` is as the user wrote it.
-std::string did_you_mean(std::string_view wrong, std::vector<std::string> const& known);
 /// The options of a command as they are written: "--steps", "-o".
 std::vector<std::string> option_names(CLI::App const& command);
 /// The words for a command line that could not be parsed: with the options that are near.

@@ -25,11 +25,6 @@ std::vector<SchemaTable> schema();
 /// For `stepscope query --tables`: a paragraph a table.
 std::string schema_text();
 
-/// What is meant by a name that does not exist, best first, at most three: spelled nearly so, or a
-/// longer or shorter form of it.
-std::vector<std::string_view> near_names(std::string_view name,
-                                         std::vector<std::string_view> const& known);
-
 /// SQLite's message with what could be meant, where it is about an unknown table or column.
 std::string with_near_names(std::string const& message);
 

@@ -25,9 +25,12 @@ bool is_streamed(RunSources const& sources, Reading reading) {
 }
 
 Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOptions const& options,
-                                        Team* team) {
+                                        Team* team, LoadingProgress& progress) {
+  progress.stage = LoadingProgress::Stage::kReading;
   auto run = load_with_team(std::move(sources), team);
   if (!run) return base::fail_with(run);
+
+  progress.stage = LoadingProgress::Stage::kAnalyzing;
   analyzer::Analysis analysis = analyzer::analyze(*run, options);
   return AnalyzedRun{std::move(*run), std::move(analysis), {}};
 }
@@ -69,7 +72,9 @@ Expected<model::Run> load_with_team(RunSources sources, Team* team) {
 
 Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
                                     analyzer::AnalyzeOptions const& options, Reading reading,
-                                    bool is_one_run, Team* team) {
+                                    bool is_one_run, Team* team, LoadingProgress* watched) {
+  LoadingProgress unwatched;
+  LoadingProgress& progress = watched == nullptr ? unwatched : *watched;
   bool const by_size = team == nullptr && reading == Reading::kBySize;
   import::MemoryLimit const limit{by_size ? analyzer::processes_at_once() : 0,
                                   by_size ? kMostEventsInMemory : uint64_t {
@@ -79,13 +84,19 @@ Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
                                 : import::open_sources(paths, limit, is_one_run);
   if (!opened) return base::fail_with(opened);
   auto const sources = std::make_shared<RunSources>(std::move(*opened));
+  progress.processes = sources->ranks.size();
   if (!is_streamed(*sources, by_size ? Reading::kBySize : Reading::kByProcess))
-    return analyze_in_memory(std::move(*sources), options, team);
+    return analyze_in_memory(std::move(*sources), options, team, progress);
 
-  auto files = StreamedFiles::open(sources, {.is_all_analyzed = !options.rank, .team = team});
+  progress.is_streamed = true;
+  progress.stage = LoadingProgress::Stage::kReading;
+  auto files = StreamedFiles::open(
+      sources, {.is_all_analyzed = !options.rank, .progress = progress.reading, .team = team});
   if (!files) return base::fail_with(files);
   if (!analyzer::has_marked_steps(files->skeleton()))
-    return analyze_in_memory(std::move(*sources), options, team);
+    return analyze_in_memory(std::move(*sources), options, team, progress);
+
+  progress.stage = LoadingProgress::Stage::kAnalyzing;
   auto analysis = files->analyze(options);
   if (!analysis) return base::fail_with(analysis);
 

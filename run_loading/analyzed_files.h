@@ -11,6 +11,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/metrics/core/streamed_run.h"
 #include "analyzer/results/analysis.h"
+#include "run_loading/loading_progress.h"
 #include "run_loading/team/team.h"
 #include "trace/base/expected.h"
 #include "trace/import/open/trace_source.h"
@@ -41,10 +42,11 @@ inline constexpr uint64_t kMostEventsInMemory = uint64_t{8} << 20;
 /// index is packed first (import/open/spilled_source.h). Only runs whose steps are marked can be
 /// streamed; the others are analyzed in memory. Errors: those of reading. `is_one_run`: paths of
 /// different times are one run nevertheless. `team` may be null. Its processes share the work,
-/// whatever the size; it must outlive what is returned.
+/// whatever the size; it must outlive what is returned. `progress` may be null.
 base::Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
                                           analyzer::AnalyzeOptions const& options, Reading reading,
-                                          bool is_one_run = false, Team* team = nullptr);
+                                          bool is_one_run = false, Team* team = nullptr,
+                                          LoadingProgress* progress = nullptr);
 
 /// Opens paths for commands that look at events themselves: with the files of all processes of the
 /// team. Errors: those of import::open_sources().

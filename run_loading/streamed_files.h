@@ -13,6 +13,7 @@
 
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
+#include "run_loading/loading_progress.h"
 #include "run_loading/process_reading.h"
 #include "run_loading/team/team_files.h"
 #include "trace/base/expected.h"
@@ -20,12 +21,6 @@
 #include "trace/model/run.h"
 
 namespace stepscope::run_loading {
-
-/// Shared between who reads and who waits for it on another thread.
-struct ReadingProgress {
-  std::atomic<bool> given_up = false;      ///< no thread waits any more: further reads fail
-  std::atomic<size_t> processes_read = 0;  ///< each is read twice: for its skeleton and as a whole
-};
 
 /// How to treat a process that cannot be read while others can.
 enum class Unreadable : uint8_t {

@@ -10,6 +10,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "trace/base/names/near_names.h"
+
 namespace stepscope::workloads {
 namespace {
 
@@ -161,6 +163,17 @@ double decayed_learning_rate(TrainOptions const& o, int64_t epoch) {
                              : o.learning_rate * std::pow(o.decay_rate, epoch / o.decay_epochs);
 }
 
+/// Names the option that does not exist, and those that are near.
+std::string unexpected(CLI::App const& app, std::string const& message) {
+  std::string_view const option = base::option_in(message);
+  if (option.empty()) return message;
+
+  std::vector<std::string> names;
+  for (CLI::Option const* const known : app.get_options())
+    for (std::string const& name : known->get_lnames()) names.push_back("--" + name);
+  return fmt::format("{}: no such option{}", option, base::did_you_mean(option, names));
+}
+
 base::Expected<bool> parse_arguments(CLI::App& app, std::string const& workload,
                                      std::span<std::string const> arguments) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
@@ -170,6 +183,9 @@ base::Expected<bool> parse_arguments(CLI::App& app, std::string const& workload,
   } catch (CLI::CallForHelp const&) {
     std::fputs(app.help().c_str(), stdout);
     return false;
+  } catch (CLI::ExtrasError const& error) {
+    return base::fail("run {}: {}, see stepscope run {} --help", workload,
+                      unexpected(app, error.what()), workload);
   } catch (CLI::ParseError const& error) {
     return base::fail("run {}: {}, see stepscope run {} --help", workload, error.what(), workload);
   }

@@ -12,6 +12,7 @@
 #include "query/output.h"
 #include "query/schema.h"
 #include "trace/base/format.h"
+#include "trace/base/names/near_names.h"
 
 namespace stepscope::agent {
 namespace {
@@ -134,7 +135,7 @@ base::Expected<query::SchemaTable> find_table(std::vector<query::SchemaTable> co
   }
 
   std::string near;
-  for (std::string_view const each : query::near_names(name, names))
+  for (std::string_view const each : base::near_names(name, names))
     near += fmt::format("{}{}", near.empty() ? ", is this meant: " : ", ", each);
   return base::fail("{}: no such table{}; without an argument, table lists all",
                     base::printable(name), near);

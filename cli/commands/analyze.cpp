@@ -7,6 +7,7 @@
 #include "analyzer/results/analysis.h"
 #include "cli/analyze_and_warn.h"
 #include "cli/commands.h"
+#include "cli/pager.h"
 #include "reports/json/json.h"
 #include "reports/markdown/analysis.h"
 #include "reports/openmetrics/openmetrics.h"
@@ -45,6 +46,7 @@ int analyze_run(AnalyzeOptions const& options) {
                        options.stream ? Reading::kByProcess : Reading::kBySize, options.is_one_run);
   if (!analyzed) return report_error(analyzed.error());
 
+  begin_paging();
   std::fputs(text_of(options, analyzed->run, analyzed->analysis).c_str(), stdout);
   return kGood;
 }

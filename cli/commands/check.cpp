@@ -42,7 +42,7 @@ struct CheckCommand {
   std::string update_baseline, append_history;
   std::string json_file, markdown, junit, sarif;
   double least_percent = 2;
-  bool json = false, paired = false;
+  bool json = false, paired = false, verbose = false;
   bool github = false, no_github = false;
 };
 
@@ -335,7 +335,9 @@ void print_result(CheckCommand const& command, analyzer::GateResult const& resul
   if (command.json) {
     std::fputs(reports::gate_json(result).c_str(), stdout);
   } else {
-    std::string const text = reports::gate_text(result, {use_color(), terminal_width()});
+    std::string const text = reports::gate_text(
+        result, {use_color(), terminal_width()},
+        command.verbose ? reports::GateDetail::kAll : reports::GateDetail::kWhatMatters);
     std::fputs((on_github ? reports::without_commands(text, secret_token()) : text).c_str(),
                stdout);
   }
@@ -428,6 +430,8 @@ Action add_check(CLI::App& app) {
   app.add_flag("--paired", command->paired,
                "compare pairs: NEW and --baseline name interleaved runs in the same order");
 
+  app.add_flag("-v,--verbose", command->verbose,
+               "print the whole comparison also if all checks passed");
   add_check_outputs(app, *command);
   return [command] { return check(*command); };
 }

@@ -5,6 +5,7 @@
 
 #include "analyzer/compare/comparison.h"
 #include "cli/commands.h"
+#include "cli/pager.h"
 #include "cli/run_samples.h"
 #include "reports/json/comparison_json.h"
 #include "reports/markdown/markdown.h"
@@ -47,6 +48,7 @@ int compare_sides(CompareCommand const& command) {
   std::string const text =
       command.json ? reports::comparison_json(comparison)
                    : reports::comparison_text(comparison, {use_color(), terminal_width()});
+  begin_paging();
   std::fputs(text.c_str(), stdout);
 
   return exit_code(comparison.verdict);

@@ -178,18 +178,16 @@ int export_run(ExportOptions const& options) {
 
   auto const exported = export_into(options, **format);
   if (!exported) return report_error(exported.error());
-  std::fprintf(stderr, "stepscope: wrote %s of %s, in %s\n",
-               base::format_count(exported->events, "event").c_str(),
-               exported->processes == 1
-                   ? "1 process"
-                   : (base::format_count(exported->processes) + " processes").c_str(),
-               base::printable(options.output).c_str());
+  tell(fmt::format("wrote {} of {}, in {}", base::format_count(exported->events, "event"),
+                   exported->processes == 1
+                       ? "1 process"
+                       : (base::format_count(exported->processes) + " processes"),
+                   base::printable(options.output)));
 
   if (exported->removed > 0)
-    std::fprintf(stderr, "stepscope: removed %s of a larger run that lay there\n",
-                 base::format_count(exported->removed, "file").c_str());
-  if (!exported->note.empty())
-    std::fprintf(stderr, "stepscope: %s\n", base::printable(exported->note).c_str());
+    tell(fmt::format("removed {} of a larger run that lay there",
+                     base::format_count(exported->removed, "file")));
+  if (!exported->note.empty()) tell(base::printable(exported->note));
 
   return kGood;
 }

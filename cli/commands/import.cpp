@@ -93,11 +93,10 @@ Expected<void> import_file(std::string const& file, PartialRun& run,
     rank_sources.push_back(rank_source_of(*trace, file, rank_sources.size()));
 
     if (auto const added = run.add(std::move(*trace), file, is_rank_by_name); !added) return added;
-    std::fprintf(stderr, "stepscope: %s: %s%s\n", printable(file).c_str(), events.c_str(),
-                 rank < 0 ? "" : fmt::format(" of rank {}", rank).c_str());
+    tell(fmt::format("{}: {}{}", printable(file), events,
+                     rank < 0 ? "" : fmt::format(" of rank {}", rank)));
     for (std::string const& loss : losses)
-      std::fprintf(stderr, "stepscope: %s:   %s\n", printable(file).c_str(),
-                   printable(loss).c_str());
+      tell(fmt::format("{}:   {}", printable(file), printable(loss)));
   }
   return {};
 }
@@ -133,8 +132,7 @@ Expected<std::vector<std::string>> keep_newest_capture(std::vector<RankSource> r
 }
 
 void print_notes(std::vector<std::string> const& notes) {
-  for (std::string const& note : notes)
-    std::fprintf(stderr, "stepscope: %s\n", printable(note).c_str());
+  for (std::string const& note : notes) tell(printable(note));
 }
 
 int import_run(ImportOptions const& options) {
@@ -179,9 +177,8 @@ int import_run(ImportOptions const& options) {
   if (auto const finished = run.finish(); !finished) return report_error(finished.error());
   print_notes(*guessed);
 
-  std::fprintf(stderr, "stepscope: imported %s of %s, in %s\n",
-               base::format_count(run.events(), "event").c_str(),
-               base::format_count(run.ranks(), "rank").c_str(), printable(options.output).c_str());
+  tell(fmt::format("imported {} of {}, in {}", base::format_count(run.events(), "event"),
+                   base::format_count(run.ranks(), "rank"), printable(options.output)));
 
   if (unreadable == 0) return kGood;
   return report_error({fmt::format("{} of {} could not be read and are missing from {}",

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/pager.h"
 #include "reports/words/labels.h"
 #include "trace/base/format.h"
 
@@ -110,6 +111,7 @@ Action add_info(CLI::App& app) {
     auto const run = open_sources_and_warn(options->runs, options->is_one_run);
     if (!run) return report_error(run.error());
 
+    begin_paging();
     nlohmann::json all = nlohmann::json::array();
     for (import::RankSource const& rank : run->ranks) {
       if (options->json)

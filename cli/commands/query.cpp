@@ -10,11 +10,9 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include "cli/commands.h"
+#include "cli/pager.h"
 #include "cli/run_parts.h"
-#include "mpi/launch.h"
 #include "query/output.h"
 #include "query/part.h"
 #include "query/schema.h"
@@ -132,6 +130,7 @@ int answer_into_file(query::Database& database, std::string const& sql,
 
 int query_run(QueryOptions const& options) {
   if (options.tables) {
+    begin_paging();
     std::fputs(query::schema_text().c_str(), stdout);
     return kGood;
   }
@@ -146,8 +145,7 @@ int query_run(QueryOptions const& options) {
   if (sql == "-")
     sql.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
 
-  bool const is_in_terminal =
-      options.output.empty() && ::isatty(STDOUT_FILENO) == 1 && !mpi::has_passed_on_output();
+  bool const is_in_terminal = options.output.empty() && is_output_terminal();
   if (auto const free = check_result_place(options, is_in_terminal); !free)
     return report_error(free.error());
 
@@ -166,6 +164,7 @@ int query_run(QueryOptions const& options) {
   if (auto const steps = database->chosen_steps()) warn_of_missing_steps(*part.steps, *steps);
 
   if (options.output.empty()) {
+    begin_paging();
     auto const writer = writer_of(format_of(options), is_in_terminal, query::to_stream(stdout));
     return answer(*database, sql, *writer);
   }

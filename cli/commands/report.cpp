@@ -45,7 +45,7 @@ struct ReportCommand {
 };
 
 void tell_written(std::string const& path) {
-  if (!path.empty()) std::fprintf(stderr, "stepscope: wrote %s\n", base::printable(path).c_str());
+  if (!path.empty()) tell(fmt::format("wrote {}", base::printable(path)));
 }
 
 reports::ReportOptions page_options(ReportCommand const& command) {
@@ -85,9 +85,8 @@ int report_series(ReportCommand const& command, std::vector<std::string> const& 
   auto samples = read_samples(paths, {});
   if (!samples) return report_error(samples.error());
 
-  std::fprintf(stderr,
-               "stepscope: %zu runs form a scaling series (--one-run reads them as one run)\n",
-               paths.size());
+  tell(
+      fmt::format("{} runs form a scaling series (--one-run reads them as one run)", paths.size()));
 
   analyzer::ScalingOptions options;
   if (!command.scaling.empty())

@@ -97,10 +97,8 @@ int slice_run(SliceOptions const& options) {
   if (auto const sliced = slice_into(options, output); !sliced) return report_error(sliced.error());
   if (auto const finished = output.finish(); !finished) return report_error(finished.error());
 
-  std::fprintf(stderr, "stepscope: kept %s of %s, in %s\n",
-               base::format_count(output.events(), "event").c_str(),
-               base::format_count(output.ranks(), "rank").c_str(),
-               base::printable(options.output).c_str());
+  tell(fmt::format("kept {} of {}, in {}", base::format_count(output.events(), "event"),
+                   base::format_count(output.ranks(), "rank"), base::printable(options.output)));
 
   return kGood;
 }

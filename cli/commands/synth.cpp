@@ -65,11 +65,10 @@ int make_run(SynthOptions options) {
   if (!summary) return report_error(output->in_place(summary.error()));
   if (auto const published = output->publish(base::old_run_files(options.output)); !published)
     return report_error(published.error());
-  std::fprintf(stderr, "stepscope: made %s in %s of %s, in %s\n",
-               base::format_count(summary->events, "event").c_str(),
-               base::format_count(static_cast<uint64_t>(summary->steps), "step").c_str(),
-               base::format_count(static_cast<uint64_t>(options.run.ranks), "rank").c_str(),
-               base::printable(options.output).c_str());
+  tell(fmt::format("made {} in {} of {}, in {}", base::format_count(summary->events, "event"),
+                   base::format_count(static_cast<uint64_t>(summary->steps), "step"),
+                   base::format_count(static_cast<uint64_t>(options.run.ranks), "rank"),
+                   base::printable(options.output)));
   return kGood;
 }
 

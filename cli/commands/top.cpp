@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/pager.h"
 #include "query/output.h"
 #include "query/part.h"
 #include "reports/text/layout.h"
@@ -108,6 +109,7 @@ void TopTable::print(int width) const {
 /// CSV and JSON are those of `stepscope query`: times in ns.
 base::Expected<void> write_answer(query::Database& database, TopOptions const& options) {
   std::string const sql = question(options);
+  begin_paging();
   if (options.format != "table") {
     auto const writer = options.format == "csv" ? query::csv_writer(query::to_stream(stdout))
                                                 : query::json_writer(query::to_stream(stdout));

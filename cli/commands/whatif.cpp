@@ -8,6 +8,7 @@
 
 #include "cli/analyze_and_warn.h"
 #include "cli/commands.h"
+#include "cli/pager.h"
 #include "reports/json/whatif_json.h"
 #include "reports/markdown/whatif.h"
 #include "reports/text/whatif.h"
@@ -92,6 +93,7 @@ int predict_changes(WhatIfCommand const& command) {
   auto const stats = predict(*analyzed, *question);
   if (!stats) return report_error(stats.error());
 
+  begin_paging();
   std::fputs(printed_predictions(command, *analyzed, *stats).c_str(), stdout);
   return exit_code_of(*stats);
 }

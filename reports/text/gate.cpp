@@ -63,14 +63,18 @@ std::string history_section(analyzer::GateResult const& result, int width) {
 
 }  // namespace
 
-std::string gate_text(analyzer::GateResult const& result, TextOptions const& options) {
+std::string gate_text(analyzer::GateResult const& result, TextOptions const& options,
+                      GateDetail detail) {
   Paint const paint{options.color, options.width};
   int const width = std::max(options.width, 60);
 
   std::string text = wrapped(gate_headline(result), width, "", "");
   std::string const answers = answers_text(result, paint, width);
   if (!answers.empty()) text += "\n" + answers;
-  if (result.comparison) text += "\n" + comparison_text(*result.comparison, options);
+
+  bool const is_all =
+      detail == GateDetail::kAll || result.verdict != analyzer::GateVerdict::kPassed;
+  if (result.comparison && is_all) text += "\n" + comparison_text(*result.comparison, options);
   if (result.kept_baseline && result.kept_baseline->is_written)
     text += baseline_section(*result.kept_baseline, paint, width);
   text += history_section(result, width);

@@ -2,6 +2,7 @@
 // comparison and the history.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "analyzer/gate/gate.h"
@@ -9,8 +10,14 @@
 
 namespace stepscope::reports {
 
+enum class GateDetail : uint8_t {
+  kWhatMatters,  ///< without the comparison where all checks passed
+  kAll,
+};
+
 /// For a result without refusal. UTF-8, ends with a newline. Text from traces and files is made
 /// printable.
-std::string gate_text(analyzer::GateResult const& result, TextOptions const& options = {});
+std::string gate_text(analyzer::GateResult const& result, TextOptions const& options = {},
+                      GateDetail detail = GateDetail::kAll);
 
 }  // namespace stepscope::reports

@@ -33,28 +33,39 @@ std::string duration(double ns) { return base::format_duration(std::llround(ns))
 /// The steps of the host, where no device has some.
 std::string host_steps_heading(analyzer::Analysis const& analysis) {
   HostSummary const hosts = summarize_hosts(analysis);
-  if (!hosts.mean_ns) return " · no steps found";
-  std::string text = fmt::format(" · {} ({})", base::format_count(hosts.steps, "step"),
-                                 step_source_label(analysis));
+  if (!hosts.mean_ns) return "no steps found";
+  std::string text =
+      fmt::format("{} ({})", base::format_count(hosts.steps, "step"), step_source_label(analysis));
   return hosts.warmup_steps == 0 ? text
                                  : text + fmt::format(", {} warm-up left out", hosts.warmup_steps);
 }
 
+std::string steps_heading(analyzer::Analysis const& analysis, Summary const& summary) {
+  if (!summary.has_steps)
+    return analysis.layers ? layers_label(*analysis.layers) : host_steps_heading(analysis);
+  std::string text = fmt::format("{} ({})", base::format_count(summary.steps, "step"),
+                                 step_source_label(analysis));
+  return summary.warmup_steps == 0
+             ? text
+             : text + fmt::format(", {} warm-up left out", summary.warmup_steps);
+}
+
+/// What does not fit a line goes on in the next one.
 std::string heading(model::Run const& run, analyzer::Analysis const& analysis,
                     Summary const& summary, Paint const& paint) {
-  std::string text = paint.bold(run.name.empty() ? "run" : shown(run.name, 80));
-  text += " · " + base::format_count(count_devices(run, analysis), "device");
-  if (run.ranks.size() > 1) text += " · " + base::format_count(count_ranks(run), "rank");
+  std::vector<std::string> parts = {base::format_count(count_devices(run, analysis), "device")};
+  if (run.ranks.size() > 1) parts.push_back(base::format_count(count_ranks(run), "rank"));
+  parts.push_back(steps_heading(analysis, summary));
 
-  if (summary.has_steps) {
-    text += fmt::format(" · {} ({})", base::format_count(summary.steps, "step"),
-                        step_source_label(analysis));
-    if (summary.warmup_steps > 0)
-      text += fmt::format(", {} warm-up left out", summary.warmup_steps);
-  } else if (analysis.layers) {
-    text += " · " + layers_label(*analysis.layers);
-  } else {
-    text += host_steps_heading(analysis);
+  std::string const name = run.name.empty() ? "run" : shown(run.name, 80);
+  auto const width = static_cast<size_t>(paint.width > 0 ? paint.width : 100);
+  std::string text = paint.bold(name);
+  size_t column = columns_of(name);
+  for (std::string const& part : parts) {
+    size_t const more = columns_of(part) + 3;
+    bool const fits = column + more <= width;
+    text += (fits ? " · " : " ·\n  ") + part;
+    column = fits ? column + more : columns_of(part) + 2;
   }
 
   return text + "\n";

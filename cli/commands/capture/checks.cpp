@@ -1,10 +1,12 @@
 #include "cli/commands/checks.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "reports/text/layout.h"
 #include "trace/base/format.h"
 
 namespace stepscope::cli {
@@ -40,14 +42,24 @@ char const* color_for(Verdict verdict) {
   return "";
 }
 
+/// Where what was found begins, behind the verdict and the name.
+constexpr size_t kFoundColumn = 29;
+
 }  // namespace
 
 void print_check(doctor::Check const& check, VerdictWords const& words) {
   bool const color = use_color();
-  std::printf("%s%-4s%s  %-22s %s\n", color ? color_for(check.verdict) : "",
+  std::string const indent(kFoundColumn, ' ');
+  int const width = std::max(terminal_width(), 60);
+
+  std::string const found = reports::wrapped(base::printable(check.found), width, indent, indent);
+  std::printf("%s%-4s%s  %-22s %s", color ? color_for(check.verdict) : "",
               word_for(check.verdict, words), color ? "\033[0m" : "",
-              base::printable(check.name).c_str(), base::printable(check.found).c_str());
-  if (!check.fix.empty()) std::printf("      %-22s → %s\n", "", base::printable(check.fix).c_str());
+              base::printable(check.name).c_str(), found.c_str() + kFoundColumn);
+  if (!check.fix.empty())
+    std::fputs(
+        reports::wrapped(base::printable(check.fix), width, indent + "→ ", indent + "  ").c_str(),
+        stdout);
   std::fflush(stdout);
 }
 

@@ -137,16 +137,14 @@ base::Expected<int> run_scale(std::string const& workload, ScaleSeries const& se
     record.output = folder_of(count);
     record.force = series.force;
 
-    std::fprintf(stderr, "stepscope: %s on %d device%s\n", base::printable(workload).c_str(), count,
-                 count == 1 ? "" : "s");
+    tell(fmt::format("{} on {} device{}", base::printable(workload), count, count == 1 ? "" : "s"));
     auto const code = record_alone(record, command);
     if (!code) return base::fail_with(code);
     if (*code != kGood) return *code;
   }
 
   if (series.devices.size() > 1)
-    std::fprintf(stderr, "stepscope: how it scales: stepscope report %s\n",
-                 base::printable(folder).c_str());
+    tell(fmt::format("how it scales: stepscope report {}", base::printable(folder)));
   return kGood;
 }
 

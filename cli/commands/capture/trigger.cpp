@@ -93,12 +93,10 @@ int ask_for_ring(TriggerCommand const& options, tracer::Asking asking,
   if (!request) return report_error(request.error());
   auto const writing = asking.ask_for_ring(there, *request, timeout);
   if (!writing) return report_error(writing.error());
-  std::fprintf(stderr, "stepscope: %s, at step %s now, %s what is kept\n",
-               processes(writing->size()).c_str(),
-               writing->front().step < 0
-                   ? "-"
-                   : format_count(static_cast<uint64_t>(writing->front().step)).c_str(),
-               writing->size() == 1 ? "writes" : "write");
+  tell(fmt::format(
+      "{}, at step {} now, {} what is kept", processes(writing->size()),
+      writing->front().step < 0 ? "-" : format_count(static_cast<uint64_t>(writing->front().step)),
+      writing->size() == 1 ? "writes" : "write"));
   return wait_for_files(options, "ring", std::move(asking), *writing, request->ring);
 }
 
@@ -117,9 +115,8 @@ int ask_for_time(TriggerCommand const& options, tracer::Asking asking,
   if (!recording) return report_error(recording.error());
 
   std::string const what = base::format_duration(*duration_ns);
-  std::fprintf(stderr, "stepscope: %s will be recorded in %s, beginning in %s\n", what.c_str(),
-               processes(recording->size()).c_str(),
-               base::format_duration(request->begin_epoch_ns - now_ns).c_str());
+  tell(fmt::format("{} will be recorded in {}, beginning in {}", what, processes(recording->size()),
+                   base::format_duration(request->begin_epoch_ns - now_ns)));
   return wait_for_files(options, what, std::move(asking), *recording);
 }
 
@@ -139,13 +136,12 @@ int ask_for_window(TriggerCommand const& options, tracer::Asking asking,
   auto const recording = asking.ask_for_window(*there, *steps, timeout);
   if (!recording) return report_error(recording.error());
 
-  std::fprintf(stderr, "stepscope: %s will be recorded in %s, which %s at step %s now\n",
-               steps_text(*steps).c_str(), processes(recording->size()).c_str(),
-               recording->size() == 1 ? "is" : "are",
-               format_count(static_cast<uint64_t>(recording->front().step)).c_str());
+  tell(fmt::format("{} will be recorded in {}, which {} at step {} now", steps_text(*steps),
+                   processes(recording->size()), recording->size() == 1 ? "is" : "are",
+                   format_count(static_cast<uint64_t>(recording->front().step))));
   if (size_t const others = there->size() - recording->size(); others > 0)
-    std::fprintf(stderr, "stepscope: %s without steps %s no part in it\n",
-                 processes(others).c_str(), others == 1 ? "takes" : "take");
+    tell(fmt::format("{} without steps {} no part in it", processes(others),
+                     others == 1 ? "takes" : "take"));
   return wait_for_files(options, steps_text(*steps), std::move(asking), *recording);
 }
 

@@ -81,13 +81,54 @@ TEST_F(CommandLine, ColoursOnTerminalsThatAreNotDumb) {
   make_run();
   auto const on_terminal = [&](std::string const& variables) {
     return shell("env -u NO_COLOR -u FORCE_COLOR -u CLICOLOR_FORCE " + variables +
-                 " script -qec \"" + program() + " analyze run\" /dev/null")
+                 " script -qec \"" + program() + " analyze run --no-pager\" /dev/null")
         .output;
   };
 
   EXPECT_THAT(on_terminal("TERM=xterm"), HasSubstr(kEscape));
   EXPECT_THAT(on_terminal("TERM=dumb"), Not(HasSubstr(kEscape)));
   EXPECT_THAT(on_terminal("TERM=xterm NO_COLOR=1"), Not(HasSubstr(kEscape)));
+}
+
+TEST_F(CommandLine, SendsLongOutputThroughAPagerAsGitDoes) {
+  if (shell("command -v script").code != 0) GTEST_SKIP() << "needs script (bsdextrautils)";
+  make_run();
+  auto const on_terminal = [&](std::string const& variables, std::string const& command) {
+    return shell("env -u STEPSCOPE_PAGER -u PAGER NO_COLOR=1 " + variables + " script -qec \"" +
+                 program() + " " + command + "\" /dev/null");
+  };
+  std::string const mark = "PAGER='sed s/^/paged:/'";
+
+  Outcome const paged = on_terminal("TERM=xterm " + mark, "top run --limit 3");
+  EXPECT_THAT(paged.output, HasSubstr("paged:"));
+  EXPECT_EQ(paged.code, 0);
+  EXPECT_THAT(on_terminal("TERM=xterm STEPSCOPE_PAGER=cat " + mark, "top run").output,
+              AllOf(HasSubstr("total"), Not(HasSubstr("paged:"))));
+  EXPECT_THAT(on_terminal("TERM=xterm " + mark, "top run --no-pager").output,
+              AllOf(HasSubstr("total"), Not(HasSubstr("paged:"))));
+  EXPECT_THAT(on_terminal("TERM=dumb " + mark, "top run").output, Not(HasSubstr("paged:")));
+  EXPECT_THAT(on_terminal("TERM=xterm PAGER=no-such-program", "top run").output,
+              HasSubstr("total"));
+
+  // Pipes have no pager, and errors keep their code behind one.
+  EXPECT_THAT(shell(mark + " TERM=xterm " + program() + " top run").output,
+              Not(HasSubstr("paged:")));
+  Outcome const wrong = on_terminal("TERM=xterm " + mark, "query run 'select nothing'");
+  EXPECT_EQ(wrong.code, 2) << wrong.output;
+}
+
+TEST_F(CommandLine, IsSilentWhereItIsAskedToBe) {
+  make_run();
+  EXPECT_THAT(stepscope("export run -o loud.csv").output, HasSubstr("wrote"));
+  EXPECT_EQ(stepscope("-q export run -o quiet.csv").output, "");
+  EXPECT_EQ(stepscope("slice run --steps 1:2 -o part --quiet").output, "");
+  EXPECT_THAT(stepscope("-q export run -o quiet.csv").output, HasSubstr("is there already"));
+}
+
+TEST_F(CommandLine, NamesTheOptionOfAWorkloadThatMayBeMeant) {
+  Outcome const outcome = stepscope("run mnist --stpes 2");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.output, HasSubstr("--stpes: no such option (did you mean --steps"));
 }
 
 TEST_F(CommandLine, ListsWhatTakesTheMostTime) {

@@ -57,15 +57,5 @@ TEST(Schema, ThePageNamesEveryTableAndColumn) {
   }
 }
 
-TEST(Schema, NearNamesAreFound) {
-  std::vector<std::string_view> const known = {"dur_ns", "name", "start_ns", "device", "depth"};
-  EXPECT_EQ(near_names("duration", known).at(0), "dur_ns");
-  EXPECT_EQ(near_names("dur", known).at(0), "dur_ns");
-  EXPECT_EQ(near_names("Naem", known).at(0), "name");
-  EXPECT_EQ(near_names("start", known).at(0), "start_ns");
-  EXPECT_TRUE(near_names("wholly_different", known).empty());
-  EXPECT_TRUE(near_names(std::string(1'000'000, 'x'), known).empty());
-}
-
 }  // namespace
 }  // namespace stepscope::query
