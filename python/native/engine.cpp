@@ -64,10 +64,12 @@ class PyRun {
 /// Rows of a result, one column after the other.
 struct PyTable {
   Columns columns;
+  bool is_writable = false;  ///< nothing but these buffers has the memory
 };
 struct PyColumn {
   Columns columns;
   size_t index;
+  bool is_writable = false;
 
   [[nodiscard]] Column const& get() const { return (*columns)[index]; }
 };
@@ -193,14 +195,17 @@ py::dict schema() {
 struct PyValues {
   Columns columns;
   size_t index;
+  bool is_writable;
 };
 
 py::buffer_info buffer_of(PyValues const& values) {
   Column const& data = (*values.columns)[values.index];
   auto const rows = static_cast<py::ssize_t>(data.rows());
-  if (data.type == ValueType::kText) return {data.codes.data(), rows, true};
-  if (data.type == ValueType::kReal) return {data.reals.data(), rows, true};
-  return {data.integers.data(), rows, true};
+  auto const buffer = [&]<class Number>(Number const* numbers) {
+    return py::buffer_info(const_cast<Number*>(numbers), rows, !values.is_writable);
+  };
+  if (data.type == ValueType::kText) return buffer(data.codes.data());
+  return data.type == ValueType::kReal ? buffer(data.reals.data()) : buffer(data.integers.data());
 }
 
 py::object value_at(PyColumn const& column, py::ssize_t index) {
@@ -238,17 +243,27 @@ char const* type_name(PyColumn const& column) {
 struct PyNulls {
   Columns columns;
   size_t index;
+  bool is_writable;
 };
 
 py::buffer_info buffer_of_nulls(PyNulls const& nulls) {
   std::vector<uint8_t> const& mask = (*nulls.columns)[nulls.index].is_null;
-  return {const_cast<uint8_t*>(mask.data()), 1, "?", static_cast<py::ssize_t>(mask.size()), true};
+  return {const_cast<uint8_t*>(mask.data()), 1, "?", static_cast<py::ssize_t>(mask.size()),
+          !nulls.is_writable};
 }
 
 /// None where all rows have a value.
 py::object null_mask(PyColumn const& column) {
   if (column.get().is_null.empty()) return py::none();
-  return py::cast(PyNulls{column.columns, column.index});
+  return py::cast(PyNulls{column.columns, column.index, column.is_writable});
+}
+
+/// The table's memory for a caller who may write into it; the table has none of it then. None where
+/// a column, a buffer or another library has it, too.
+py::object take(PyTable& table) {
+  if (table.columns.use_count() > 1) return py::none();
+  return py::cast(
+      PyTable{std::exchange(table.columns, std::make_shared<std::vector<Column>>()), true});
 }
 
 py::capsule arrow_stream(PyTable const& table, py::object const& /*requested_schema*/) {
@@ -298,6 +313,7 @@ void add_tables(py::module_& module) {
            [](PyTable const& table) {
              return table.columns->empty() ? size_t{0} : table.columns->front().rows();
            })
+      .def("take", take)
       .def("__arrow_c_stream__", arrow_stream, "requested_schema"_a = py::none());
 
   py::class_<PyNulls>(module, "Nulls", py::buffer_protocol()).def_buffer(buffer_of_nulls);
@@ -305,11 +321,11 @@ void add_tables(py::module_& module) {
   py::class_<PyColumn>(module, "Column")
       .def(py::init([](PyTable const& table, size_t index) {
         if (index >= table.columns->size()) throw py::index_error("no such column");
-        return PyColumn{table.columns, index};
+        return PyColumn{table.columns, index, table.is_writable};
       }))
       .def("values",
            [](PyColumn const& column) {
-             return PyValues{column.columns, column.index};
+             return PyValues{column.columns, column.index, column.is_writable};
            })
       .def("exact_integers", exact_integers)
       .def_property_readonly("name", [](PyColumn const& column) { return column.get().name; })

@@ -101,7 +101,8 @@ class Run:
             columns = [columns]
         if not isinstance(name, str):
             raise TypeError(f"table: give its name as a str, not {type(name).__name__}")
-        return Table(self._native.table(name, list(columns or [])))
+        columns = list(columns or [])
+        return Table(self._native.table(name, columns), lambda: self._native.table(name, columns))
 
     def report(self, path="report.html", language="en"):
         """Writes the page of `stepscope report` and returns its path. language: en or zh."""

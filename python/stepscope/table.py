@@ -86,9 +86,23 @@ class Table:
 
     _SHOWN = 10
 
-    def __init__(self, native):
-        self._native = native
-        self._columns = {name: Column(native, i) for i, name in enumerate(native.names)}
+    def __init__(self, native, read_again=None):
+        """read_again: gives the same rows once more; None where that cannot be."""
+        self._rows = native
+        self._read_again = read_again
+        self._made_columns = None
+
+    @property
+    def _native(self):
+        if self._rows is None:
+            self._rows = self._read_again()
+        return self._rows
+
+    @property
+    def _columns(self):
+        if self._made_columns is None:
+            self._made_columns = _columns_of(self._native)
+        return self._made_columns
 
     @property
     def names(self):
@@ -109,7 +123,7 @@ class Table:
             raise KeyError(f"there is no column {name!r}, but {', '.join(self._columns)}") from None
 
     def __getattr__(self, name):
-        columns = self.__dict__.get("_columns", {})
+        columns = {} if name.startswith("_") else self._columns
         if name in columns:
             return columns[name]
         raise AttributeError(f"there is no column {name!r}, but {', '.join(columns)}")
@@ -144,9 +158,18 @@ class Table:
         return polars.DataFrame(self)
 
     def to_pandas(self, copy=True):
-        """A pandas.DataFrame; texts as Categoricals. Without a copy it cannot be written."""
+        """A pandas.DataFrame; texts as Categoricals. Without a copy it cannot be written.
+
+        A table that nothing was taken from yet gives the frame its memory instead of a copy. It reads
+        the run again where it is asked for something later. That raises ClosedError if the run is
+        closed.
+        """
         pandas = _needed("pandas")
-        series = {name: column.to_pandas(copy) for name, column in self._columns.items()}
+        taken = self._rows.take() if copy and self._read_again and self._rows is not None else None
+        if taken is not None:
+            self._rows = self._made_columns = None
+        columns = self._columns if taken is None else _columns_of(taken)
+        series = {name: column.to_pandas(copy and taken is None) for name, column in columns.items()}
         return pandas.DataFrame(series, copy=False)
 
     def __repr__(self):
@@ -171,6 +194,10 @@ class Table:
             rows += f"<tr>{''.join(cells)}</tr>"
         more = f"<p>{shown} of {len(self):,} rows</p>" if shown < len(self) else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+
+def _columns_of(native):
+    return {name: Column(native, i) for i, name in enumerate(native.names)}
 
 
 _LONGEST_CELL = 60

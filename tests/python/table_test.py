@@ -93,6 +93,40 @@ class Tables(TestWithFolder):
                 take()
         self.assertEqual(numpy.asarray(table.name).tolist(), table.name.to_list())
 
+    @unittest.skipUnless(pandas, "pandas and numpy are not installed")
+    def test_give_a_frame_their_memory_where_nothing_else_has_it(self):
+        table = self.run_.table("kernels", ["dur_ns", "graph", "name"])
+        want = table.to_dicts()
+        self.assertEqual(self.run_.table("kernels", ["dur_ns", "graph", "name"]).to_pandas()["dur_ns"].tolist(), [row["dur_ns"] for row in want])
+
+        fresh = self.run_.table("kernels", ["dur_ns", "graph", "name"])
+        frame = fresh.to_pandas()
+        frame["dur_ns"] *= 2
+        frame.loc[0, "graph"] = 7
+        frame.loc[1, "name"] = frame["name"][0]
+        self.assertEqual(fresh.to_dicts(), want)
+        self.assertEqual(len(fresh), len(want))
+        again = fresh.to_pandas()
+        self.assertFalse(numpy.shares_memory(again["dur_ns"].to_numpy(), frame["dur_ns"].to_numpy()))
+
+        # A column, a buffer or Arrow has the memory, too: the frame gets a copy.
+        for hold in (lambda t: t.dur_ns, lambda t: memoryview(t.dur_ns.values()), lambda t: t.__arrow_c_stream__()):
+            held = self.run_.table("kernels", ["dur_ns"])
+            kept = hold(held)
+            values = held.to_pandas()
+            values["dur_ns"] = 0
+            self.assertEqual(held.dur_ns.to_list(), [row["dur_ns"] for row in want])
+            del kept
+
+    def test_say_where_their_run_is_closed(self):
+        with stepscope.open(self.path) as run:
+            table = run.table("kernels", ["dur_ns"])
+            if pandas:
+                table.to_pandas()
+        if pandas:
+            with self.assertRaises(stepscope.ClosedError):
+                len(table)
+
     def test_survive_their_run(self):
         with stepscope.open(self.path) as run:
             column = run.table("kernels", ["name"]).name

@@ -11,11 +11,13 @@ namespace stepscope::columns {
 
 using model::Cell;
 
+void ColumnBuilder::begin_nulls() {
+  base::reserve_long(column_.is_null, expected_rows_);
+  column_.is_null.resize(column_.rows());
+}
+
 void ColumnBuilder::add_nulls(size_t count) {
-  if (column_.is_null.empty()) {
-    base::reserve_long(column_.is_null, expected_rows_);
-    column_.is_null.resize(column_.rows());
-  }
+  if (column_.is_null.empty()) begin_nulls();
   base::append_copies(column_.is_null, count, uint8_t{1});
   column_.nulls += count;
 
@@ -105,6 +107,27 @@ void ColumnBuilder::add_other(Cell const& cell, size_t count) {
   } else {
     for (size_t i = 0; i < count; ++i) add_real(cell);
   }
+}
+
+void ColumnBuilder::add(std::span<uint64_t const> bits, std::span<Cell::Type const> types) {
+  size_t const nulls =
+      static_cast<size_t>(std::count(types.begin(), types.end(), Cell::Type::kNull));
+  size_t const integers =
+      static_cast<size_t>(std::count(types.begin(), types.end(), Cell::Type::kInteger));
+  bool const is_simple = column_.type == ValueType::kInteger && integers + nulls == types.size();
+  if (!is_simple) {
+    for (size_t i = 0; i < bits.size(); ++i) add(Cell{types[i], bits[i], {}});
+    return;
+  }
+
+  bool const had_nulls = !column_.is_null.empty();
+  if (nulls > 0 && !had_nulls) begin_nulls();
+  if (nulls > 0 || had_nulls)
+    for (Cell::Type const type : types)
+      column_.is_null.push_back(static_cast<uint8_t>(type == Cell::Type::kNull));
+  column_.nulls += nulls;
+  // A cell without a value has the bits 0.
+  column_.integers.insert(column_.integers.end(), bits.begin(), bits.end());
 }
 
 Column slice(Column const& column, size_t first, size_t count) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -60,6 +61,8 @@ class ColumnBuilder {
     column_.is_null.push_back(static_cast<uint8_t>(!is_integer));
     column_.nulls += is_integer ? 0 : 1;
   }
+  /// Numbers and NULL, a row each (model::CellReader::numbers).
+  void add(std::span<uint64_t const> bits, std::span<model::Cell::Type const> types);
   /// So many times.
   void add(model::Cell const& cell, size_t count) { add_other(cell, count); }
   /// The column of all cells so far; the builder is empty then.
@@ -67,6 +70,7 @@ class ColumnBuilder {
 
  private:
   void add_other(model::Cell const& cell, size_t count);
+  void begin_nulls();
   void add_nulls(size_t count);
   int32_t code_of(std::string_view text);
   void widen(ValueType type);

@@ -1,6 +1,7 @@
 #include "trace/columns/table_column.h"
 
 #include <algorithm>
+#include <array>
 
 #include "trace/base/huge_pages.h"
 
@@ -83,10 +84,16 @@ void TableColumnReader::read(model::TableSource const& source, std::span<uint32_
   if (!has_begun_) begin_column();
   if (column_->type == model::ColumnType::kText) return read_texts(source, rows, is_constant);
 
-  if (is_constant)
-    numbers_.add(column_->read(source, rows[0]), rows.size());
-  else
-    for (uint32_t const row : rows) numbers_.add(column_->read(source, row));
+  if (is_constant) return numbers_.add(column_->read(source, rows[0]), rows.size());
+
+  constexpr size_t kAtOnce = 1024;
+  std::array<uint64_t, kAtOnce> bits;
+  std::array<model::Cell::Type, kAtOnce> types;
+  for (; !rows.empty(); rows = rows.subspan(std::min(kAtOnce, rows.size()))) {
+    auto const part = rows.first(std::min(kAtOnce, rows.size()));
+    column_->read.numbers(source, part, bits.data(), types.data());
+    numbers_.add(std::span(bits).first(part.size()), std::span(types).first(part.size()));
+  }
 }
 
 void TableColumnReader::read_texts(model::TableSource const& source, std::span<uint32_t const> rows,

@@ -34,13 +34,13 @@ Cell track_thread(Track const& track) {
   return track.kind == TrackKind::kThread ? Cell::of(track.id) : Cell{};
 }
 
-Cell read_rank(Source const& source, uint32_t) {
+auto const read_rank = [](Source const& source, uint32_t) {
   return Cell::of(int64_t{source.trace().info().rank});
-}
-Cell read_process(Source const& source, uint32_t) {
+};
+auto const read_process = [](Source const& source, uint32_t) {
   int64_t const process = source.trace().info().process_id;
   return process == 0 ? Cell{} : Cell::of(process);
-}
+};
 
 std::string_view op_class_name(OpClass op_class) {
   switch (op_class) {
@@ -56,10 +56,10 @@ std::string_view op_class_name(OpClass op_class) {
   return {};
 }
 
-Cell read_link(Source const& source, uint32_t row) {
+auto const read_link = [](Source const& source, uint32_t row) {
   EventId const link = source.trace().columns().link[row];
   return link.valid() ? Cell::of(uint64_t{link.value}) : Cell{};
-}
+};
 
 /// What an event is, and when it ran.
 std::vector<TableColumn> identity_and_time_columns() {
@@ -237,7 +237,8 @@ TableColumn field_column() {
   }
 
   return {kWords.column.empty() ? std::string_view(kField.name) : kWords.column, type,
-          ColumnOf::kDetail, kWords.meaning, read_field<Row, Index>};
+          ColumnOf::kDetail, kWords.meaning,
+          [](Source const& source, uint32_t row) { return read_field<Row, Index>(source, row); }};
 }
 
 /// A detail's own device or stream says more than its track's, which is a host thread: it takes
@@ -266,9 +267,8 @@ TraceTable detail_table() {
 // Tables of a process, its devices and its tracks.
 
 template <auto Member>
-Cell read_log(Source const& source, uint32_t) {
-  return Cell::of(uint64_t{source.trace().log().*Member});
-}
+constexpr auto read_log =
+    [](Source const& source, uint32_t) { return Cell::of(uint64_t{source.trace().log().*Member}); };
 
 TraceTable process_table() {
   auto const of = ColumnOf::kProcess;
@@ -346,7 +346,7 @@ TraceTable device_table() {
 
 Track const& track_at(Source const& source, uint32_t row) { return source.trace().tracks()[row]; }
 
-Cell read_track_kind(Source const& source, uint32_t row) {
+auto const read_track_kind = [](Source const& source, uint32_t row) {
   switch (track_at(source, row).kind) {
     case TrackKind::kThread:
       return Cell::of(std::string_view("thread"));
@@ -355,8 +355,8 @@ Cell read_track_kind(Source const& source, uint32_t row) {
     case TrackKind::kCounter:
       return Cell::of(std::string_view("counter"));
   }
-  return {};
-}
+  return Cell{};
+};
 
 TraceTable track_table() {
   auto const of = ColumnOf::kEvent;

@@ -97,13 +97,43 @@ enum class ColumnOf : uint8_t { kProcess, kTrack, kEvent, kDetail };
 /// What its cells are, if not NULL. kText: addresses too. kNumber: integers and reals.
 enum class ColumnType : uint8_t { kInteger, kReal, kText, kNumber };
 
+/// Reads the cells of a column, one or many at a time. Made of a lambda without captures.
+class CellReader {
+ public:
+  template <class Read>
+  CellReader(Read read) : one_(read), numbers_(read_numbers<Read>) {}
+
+  /// `row`: of the table's sort, see TableRows.
+  Cell operator()(TableSource const& source, uint32_t row) const { return one_(source, row); }
+  /// The cells of a column without texts: Cell::bits and Cell::type of each row.
+  void numbers(TableSource const& source, std::span<uint32_t const> rows, uint64_t* bits,
+               Cell::Type* types) const {
+    numbers_(source, rows, bits, types);
+  }
+
+ private:
+  /// One call for many rows: the compiler reads a cell in place then.
+  template <class Read>
+  static void read_numbers(TableSource const& source, std::span<uint32_t const> rows,
+                           uint64_t* bits, Cell::Type* types) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      Cell const cell = Read{}(source, rows[i]);
+      bits[i] = cell.bits;
+      types[i] = cell.type;
+    }
+  }
+
+  Cell (*one_)(TableSource const& source, uint32_t row);
+  void (*numbers_)(TableSource const& source, std::span<uint32_t const> rows, uint64_t* bits,
+                   Cell::Type* types);
+};
+
 struct TableColumn {
   std::string_view name;
   ColumnType type;
   ColumnOf of;
   std::string_view meaning;  ///< a few words, with what NULL says
-  /// `row`: of the table's sort, see TableRows.
-  Cell (*read)(TableSource const& source, uint32_t row);
+  CellReader read;
 };
 
 /// What a row of a table is: the process, a device of Trace::devices(), a track, an event.
