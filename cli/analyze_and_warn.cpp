@@ -55,29 +55,11 @@ base::Expected<void> check_steps(AnalyzedRun const& analyzed,
                     there->first, there->second);
 }
 
-std::string words_of(run_loading::LoadingProgress const& progress) {
-  using Stage = run_loading::LoadingProgress::Stage;
-  Stage const stage = progress.stage;
-  size_t const processes = progress.processes;
-  if (stage == Stage::kOpening) return "opening the files";
-
-  std::string const what =
-      processes == 1 ? std::string("1 process") : base::format_count(processes) + " processes";
-  std::string const doing = stage == Stage::kReading ? "reading " : "analyzing ";
-  if (!progress.is_streamed) return doing + what;
-
-  // Each is read for its skeleton, and then as a whole.
-  size_t const read = progress.reading->processes_read;
-  return fmt::format("{}{}, {:.0f} %", doing, what,
-                     50.0 * static_cast<double>(std::min(read, 2 * processes)) /
-                         static_cast<double>(std::max<size_t>(processes, 1)));
-}
-
 base::Expected<AnalyzedRun> analyze_watched(std::vector<std::string> const& paths,
                                             analyzer::AnalyzeOptions const& options,
                                             Reading reading, bool is_one_run) {
   run_loading::LoadingProgress progress;
-  ProgressWatch const watch([&] { return words_of(progress); });
+  ProgressWatch const watch([&] { return run_loading::describe(progress); });
   return run_loading::analyze_files(paths, options, reading, is_one_run, team(), &progress);
 }
 

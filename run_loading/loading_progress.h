@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace stepscope::run_loading {
 
@@ -22,5 +23,8 @@ struct LoadingProgress {
   std::atomic<bool> is_streamed = false;
   std::shared_ptr<ReadingProgress> reading = std::make_shared<ReadingProgress>();
 };
+
+/// "analyzing 64 processes, 40 %". Any thread.
+std::string describe(LoadingProgress const& progress);
 
 }  // namespace stepscope::run_loading

@@ -101,8 +101,10 @@ PyTable table_of(std::vector<Column> columns) {
 }
 
 PyRun open(std::vector<std::string> paths, bool one_run) {
-  auto opened =
-      interruptibly([paths = std::move(paths), one_run] { return OpenRun::open(paths, one_run); });
+  auto const progress = std::make_shared<run_loading::LoadingProgress>();
+  auto opened = interruptibly([paths = std::move(paths), one_run,
+                               progress] { return OpenRun::open(paths, one_run, *progress); },
+                              [progress] { return run_loading::describe(*progress); });
   return PyRun(value_or_raise(std::move(opened), "TraceError"));
 }
 

@@ -6,9 +6,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -21,6 +23,45 @@ inline bool is_main_thread() {
   return threading.attr("get_ident")().equal(threading.attr("main_thread")().attr("ident"));
 }
 
+/// Says on Python's standard error how far work is, where that is a terminal and the work takes
+/// more than a second. Its functions need Python's lock.
+class ProgressLine {
+ public:
+  /// `line`: any thread; may be empty.
+  explicit ProgressLine(std::function<std::string()> line) : line_(std::move(line)) {}
+
+  void update() {
+    constexpr std::chrono::milliseconds kBeforeFirst{1000}, kBetween{500};
+    auto const now = std::chrono::steady_clock::now();
+    if (!line_ || now - latest_ < (is_shown_ ? kBetween : kBeforeFirst)) return;
+    latest_ = now;
+    auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(now - begin_);
+    write("\rstepscope: " + line_() + ", " + std::to_string(seconds.count()) + " s\033[K");
+  }
+  void clear() {
+    if (std::exchange(is_shown_, false)) write("\r\033[K");
+  }
+
+ private:
+  /// A standard error that is closed or replaced is no reason to fail.
+  void write(std::string const& text) {
+    try {
+      auto const stream = pybind11::module_::import("sys").attr("stderr");
+      if (stream.is_none() || !stream.attr("isatty")().cast<bool>()) return;
+      stream.attr("write")(text);
+      stream.attr("flush")();
+      is_shown_ = true;
+    } catch (pybind11::error_already_set const& error) {
+      if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C
+      line_ = nullptr;
+    }
+  }
+
+  std::function<std::string()> line_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), latest_ = begin_;
+  bool is_shown_ = false;
+};
+
 /// Runs `work` on a thread of its own and returns what it returns. The calling thread waits without
 /// Python's lock. The main thread looks every 50 ms whether a signal handler of Python wants to
 /// raise. If it does, the work goes on unseen until it ends: it must own all that it uses, and
@@ -28,8 +69,10 @@ inline bool is_main_thread() {
 ///
 /// The lock is taken back by plain calls and not by a guard. When the interpreter ends meanwhile,
 /// it ends this thread there by unwinding its stack. No destructor may do that.
+///
+/// `progress`: what the work is at, for people; may be empty.
 template <class Work>
-auto interruptibly(Work work) {
+auto interruptibly(Work work, std::function<std::string()> progress = {}) {
   using Result = std::invoke_result_t<Work>;
   struct Shared {
     std::mutex mutex;
@@ -65,11 +108,15 @@ auto interruptibly(Work work) {
     return true;
   };
 
+  ProgressLine line(std::move(progress));
   for (bool is_over = false; !is_over;) {
     PyThreadState* const state = PyEval_SaveThread();
     is_over = wait();
     PyEval_RestoreThread(state);
-    if (!is_over && PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+    bool const is_raised = !is_over && PyErr_CheckSignals() != 0;
+    if (is_over || is_raised) line.clear();
+    if (is_raised) throw pybind11::error_already_set();
+    if (!is_over) line.update();
   }
 
   std::lock_guard const lock(shared->mutex);

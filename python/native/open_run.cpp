@@ -38,8 +38,10 @@ OpenRun::OpenRun(std::vector<std::string> paths, bool is_one_run, run_loading::A
       process_(::getpid()),
       analyzed_(std::move(analyzed)) {}
 
-Expected<std::shared_ptr<OpenRun>> OpenRun::open(std::vector<std::string> paths, bool is_one_run) {
-  auto analyzed = run_loading::analyze_files(paths, {}, run_loading::Reading::kBySize, is_one_run);
+Expected<std::shared_ptr<OpenRun>> OpenRun::open(std::vector<std::string> paths, bool is_one_run,
+                                                 run_loading::LoadingProgress& progress) {
+  auto analyzed = run_loading::analyze_files(paths, {}, run_loading::Reading::kBySize, is_one_run,
+                                             nullptr, &progress);
   if (!analyzed) return base::fail_with(analyzed);
   return std::shared_ptr<OpenRun>(new OpenRun(std::move(paths), is_one_run, std::move(*analyzed)));
 }

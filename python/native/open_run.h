@@ -22,7 +22,8 @@ class OpenRun {
  public:
   /// Reads and analyzes as `stepscope analyze` does. Errors: those of run_loading::analyze_files().
   static base::Expected<std::shared_ptr<OpenRun>> open(std::vector<std::string> paths,
-                                                       bool is_one_run);
+                                                       bool is_one_run,
+                                                       run_loading::LoadingProgress& progress);
 
   [[nodiscard]] std::vector<std::string> const& paths() const { return paths_; }
   /// What `stepscope analyze` says on stderr of a run that it can read in part only.

@@ -160,9 +160,8 @@ class Table:
     def to_pandas(self, copy=True):
         """A pandas.DataFrame; texts as Categoricals. Without a copy it cannot be written.
 
-        A table that nothing was taken from yet gives the frame its memory instead of a copy. It reads
-        the run again where it is asked for something later. That raises ClosedError if the run is
-        closed.
+        A table that nothing was taken from yet gives the frame its memory instead of a copy. Where it is
+        asked for something later, it reads the run again, and raises ClosedError if the run is closed.
         """
         pandas = _needed("pandas")
         taken = self._rows.take() if copy and self._read_again and self._rows is not None else None
