@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Trains the CIFAR-10 network on two devices, traces it, analyzes the trace and shows it: demo/report.html and demo/viewer.png.
+# Finds a fault, predicts what its cure gives, cures it, and proves it. The CIFAR-10 network trains on two devices, first with a
+# slow input, then without. Writes demo/report.html, demo/viewer.png and the runs demo/slow and demo/cured.
 # Everything is on this machine; without a GPU the two devices are host devices (its cores).
 #
 #   scripts/demo.sh [option of `stepscope profile cifar10`…]      e.g. --steps 100, --device host:4
@@ -8,11 +9,12 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
-  sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
   exit 0
 fi
 demo=${STEPSCOPE_DEMO_DIR:-demo}
 bin=build/release/bin
+input_delay_ms=50
 
 scripts/setup.sh
 say "Building (build/release)"
@@ -21,27 +23,52 @@ grep -q '^STEPSCOPE_NVTX_INCLUDE:PATH=/' build/release/CMakeCache.txt ||
   die "the demo traces with NVTX, whose headers are neither here nor could be downloaded: install a CUDA toolkit, or get" \
     "github.com/NVIDIA/NVTX and add -DSTEPSCOPE_NVTX_INCLUDE=…/c/include to: cmake --preset release"
 build release demo_programs
-
-say "Training, tracing and analyzing: stepscope profile cifar10"
 mkdir -p "$demo"
-device=(--device host:2)
+
+options=(--device host:2 --steps 60)
 for argument in "$@"; do
-  if [[ $argument == --device* ]]; then device=(); fi
+  if [[ $argument == --device* ]]; then options=(--steps 60); fi
 done
-"$bin/stepscope" profile cifar10 "${device[@]}" -o "$demo/run" --force "$@"
-cp "$demo/run/report.html" "$demo/report.html"
+options+=("$@")
+stepscope() { "$bin/stepscope" --no-pager "$@"; }
+# train RUN [option…]: what it prints stands in demo/RUN.log.
+train() {
+  local run=$1
+  shift
+  stepscope profile cifar10 "${options[@]}" "$@" -o "$demo/$run" --force >"$demo/$run.log" 2>&1 ||
+    { cat "$demo/$run.log" >&2 && die "the training failed (above: $demo/$run.log)"; }
+}
+
+say "1. A training is slow: stepscope profile cifar10 --input-delay-ms $input_delay_ms"
+train slow --input-delay-ms "$input_delay_ms"
+cp "$demo/slow/report.html" "$demo/report.html"
+
+say "2. Where does the time go, and why: stepscope analyze $demo/slow"
+stepscope analyze "$demo/slow"
+
+say "3. What would the cure give: stepscope whatif $demo/slow --change input=0"
+stepscope whatif "$demo/slow" --change input=0 --json >"$demo/whatif.json"
+python3 scripts/demo_story.py predicted "$demo/whatif.json"
+
+say "4. The cure: the same training without the delay"
+train cured
+
+say "5. Is it true: stepscope compare $demo/slow --vs $demo/cured"
+# Exit codes above 0 say what changed.
+stepscope compare "$demo/slow" --vs "$demo/cured" --json >"$demo/compare.json" || true
+python3 scripts/demo_story.py measured "$demo/compare.json"
 
 say "Drawing the viewer: stepscope view --screenshot"
 rm -f "$demo/viewer.png"
 # A software renderer in a virtual screen where there is no screen.
 display=()
 if [[ -z ${DISPLAY:-} ]]; then display=(xvfb-run -a -s "-screen 0 1920x1200x24"); fi
-"${display[@]}" "$bin/stepscope" view "$demo/run" --screenshot "$demo/viewer.png"
-
-say "What was found: stepscope analyze $demo/run"
-"$bin/stepscope" analyze "$demo/run"
+"${display[@]}" "$bin/stepscope" view "$demo/slow" --finding 1 --screenshot "$demo/viewer.png"
 
 say "Where things are"
 note "report    $demo/report.html     open it in a browser"
-note "picture   $demo/viewer.png      of the viewer: $bin/stepscope view $demo/run"
-note "run       $demo/run             every command takes it: $bin/stepscope --help"
+note "picture   $demo/viewer.png      of the viewer: $bin/stepscope view $demo/slow"
+note "runs      $demo/slow, $demo/cured   every command takes them: $bin/stepscope --help"
+
+say "What was gained"
+python3 scripts/demo_story.py gained "$demo/whatif.json" "$demo/compare.json"

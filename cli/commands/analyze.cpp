@@ -1,4 +1,5 @@
 // stepscope analyze RUN: facts and findings as text, JSON, Markdown or gauges.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "reports/markdown/analysis.h"
 #include "reports/openmetrics/openmetrics.h"
 #include "reports/text/text.h"
+#include "trace/base/shell_word.h"
 
 namespace stepscope::cli {
 namespace {
@@ -24,12 +26,26 @@ struct AnalyzeOptions {
   bool stream = false, is_one_run = false;
 };
 
+/// The command that shows the first finding with a place; empty where none has one.
+std::string view_command(AnalyzeOptions const& options, analyzer::Analysis const& analysis) {
+  auto const& findings = analysis.findings;
+  auto const found = std::find_if(findings.begin(), findings.end(),
+                                  [](auto const& finding) { return !finding.evidence.empty(); });
+  if (found == findings.end()) return {};
+
+  std::string command = "stepscope view";
+  for (std::string const& run : options.runs) command += " " + base::shell_word(run);
+  return fmt::format("{} --finding {}", command, found - findings.begin() + 1);
+}
+
 std::string text_of(AnalyzeOptions const& options, model::Run const& run,
                     analyzer::Analysis const& analysis) {
   if (options.json) return reports::analysis_json(run, analysis);
   if (options.markdown) return reports::analysis_markdown(run, analysis);
   if (options.openmetrics) return reports::openmetrics(run, analysis);
-  return reports::analysis_text(run, analysis, {use_color(), terminal_width()});
+  std::string const text = reports::analysis_text(run, analysis, {use_color(), terminal_width()});
+  std::string const view = view_command(options, analysis);
+  return view.empty() ? text : fmt::format("{}\nSee it: {}\n", text, view);
 }
 
 int analyze_run(AnalyzeOptions const& options) {

@@ -48,6 +48,7 @@ class ProgressLine {
     try {
       auto const stream = pybind11::module_::import("sys").attr("stderr");
       if (stream.is_none() || !stream.attr("isatty")().cast<bool>()) return;
+
       stream.attr("write")(text);
       stream.attr("flush")();
       is_shown_ = true;

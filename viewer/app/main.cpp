@@ -100,6 +100,7 @@ int view(Arguments const& arguments) {
   // Wrong options are reported before a window opens; the window itself shows what the run lacks.
   Arguments options = arguments;
   options.select.clear();
+  options.finding.reset();
   ViewState ignored;
   if (auto const applied = apply_arguments(options, Scene{}, ignored); !applied)
     return report_error(applied.error());
@@ -160,6 +161,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--time", arguments.time, "show this part, such as 1.5s:1600ms");
   app.add_option("--select", arguments.select, "select the first event whose name contains this");
+  app.add_option("--finding", arguments.finding, "show this finding, from 1, at its first place");
   app.add_option("--panel", arguments.panel, "panel in front: " + stepscope::viewer::panel_names());
   app.add_option("--change", arguments.changes,
                  "a change to predict, such as input=0, as of stepscope whatif; repeat it for more "

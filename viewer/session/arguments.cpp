@@ -17,6 +17,9 @@ constexpr int
     kMinSide = 320,
     kMaxSide = 16384;  ///< smaller shows nothing, larger is beyond what OpenGL must be able to draw
 
+/// The rows' height is not known before the first frame; any screen shows this many pixels.
+constexpr float kRowsHeight = 300;
+
 std::optional<int> parse_side(std::string_view text) {
   int value = 0;
   auto const [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -72,9 +75,8 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
     go_to(state, scene, {time->begin_ns, time->end_ns});
   }
 
+  if (auto const shown = show_finding(arguments, scene, state); !shown) return shown;
   if (arguments.select.empty()) return {};
-  // The rows' height is not known before the first frame; any screen shows this many pixels.
-  constexpr float kRowsHeight = 300;
   state.search.text = arguments.select;
   state.search.open = true;
   run_search(state, scene);
@@ -84,6 +86,20 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
 
   TimeWindow const asked = state.window;
   step_search(state, scene, 1, kRowsHeight);
+  if (!arguments.time.empty()) state.window = asked;
+  return {};
+}
+
+base::Expected<void> show_finding(Arguments const& arguments, Scene const& scene,
+                                  ViewState& state) {
+  if (!arguments.finding || !scene.has_analysis()) return {};
+  size_t const count = scene.analysis.findings.size();
+  if (*arguments.finding < 1 || *arguments.finding > count)
+    return base::fail("--finding {}: the run has {}, stepscope analyze lists them",
+                      *arguments.finding, base::format_count(count, "finding"));
+
+  TimeWindow const asked = state.window;
+  focus_finding(state, scene, {static_cast<uint32_t>(*arguments.finding - 1), 0}, kRowsHeight);
   if (!arguments.time.empty()) state.window = asked;
   return {};
 }

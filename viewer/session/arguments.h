@@ -20,6 +20,7 @@ struct Arguments {
   SeriesOptions series;                ///< how they are taken
   std::string screenshot;              ///< empty = open a window
   std::string size = "1600x1000", time, select, panel;
+  std::optional<size_t> finding;     ///< --finding: from 1
   std::vector<std::string> changes;  ///< --change: what the panel What-if asks, together
   std::string theme = "dark";
   bool keeps_view_beside = false;  ///< view and notes travel with the run
@@ -30,8 +31,12 @@ struct PixelSize {
 };
 /// "1600x900"; each side 320 to 16384.
 base::Expected<PixelSize> parse_size(std::string_view text);
-/// Puts what --time, --select, --panel and --theme ask for into the state.
+/// Puts what --time, --select, --panel, --theme and --finding ask for into the state. A scene
+/// without its analysis has no findings yet: see show_finding().
 base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene,
                                      ViewState& state);
+
+/// Shows the finding that --finding names. Errors: the run has no such finding.
+base::Expected<void> show_finding(Arguments const& arguments, Scene const& scene, ViewState& state);
 
 }  // namespace stepscope::viewer

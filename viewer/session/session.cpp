@@ -177,6 +177,7 @@ ViewState Session::view_of(std::vector<std::string> const& paths) {
   // What was asked for on the command line is meant for its run; what cannot be found is seen in
   // the search box.
   if (paths == arguments_.runs) static_cast<void>(apply_arguments(arguments_, *scene_, candidate));
+  awaits_finding_ = paths == arguments_.runs && !scene_->has_analysis();
   // Dark is the default: it may not be what the command line asks for.
   if (arguments_.theme == "dark") candidate.theme = theme;
   return candidate;
@@ -244,6 +245,8 @@ void Session::update_analysis() {
   cache_.reset();
   take_analysis(*scene_, state_, std::move(*made));
   cache_ = std::make_unique<PanelCache>();
+  if (std::exchange(awaits_finding_, false))
+    static_cast<void>(show_finding(arguments_, *scene_, state_));
 }
 
 /// The other runs of a series, one after the other.

@@ -41,6 +41,28 @@ TEST(ApplyArguments, ShowsTheAskedTimeAndSelectsInIt) {
   EXPECT_EQ(state.theme, Theme::kLight);
 }
 
+TEST(ApplyArguments, ShowsTheAskedFindingOnceThereIsAnAnalysis) {
+  Scene scene = synthetic_scene({.devices = 2, .steps = 10});
+  analyzer::Finding finding;
+  finding.rule = "input-bound";
+  finding.evidence = {{{0, 0}, {60'000'000, 65'000'000}, std::nullopt}};
+  scene.analysis.findings = {{}, finding};
+  ViewState state = initial_view(scene);
+  Arguments arguments;
+  arguments.finding = 2;
+
+  ASSERT_TRUE(apply_arguments(arguments, scene, state));
+  ASSERT_TRUE(state.finding);
+  EXPECT_EQ(state.finding->finding, 1U);
+  EXPECT_LE(state.window.begin, static_cast<double>(scene.to_view(60'000'000)));
+  EXPECT_GE(state.window.end, static_cast<double>(scene.to_view(65'000'000)));
+
+  arguments.finding = 3;
+  auto const refused = apply_arguments(arguments, scene, state);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("the run has 2 findings"));
+}
+
 TEST(ApplyArguments, OfTwoRunsShowsTheirComparisonUnlessAnotherPanelIsAskedFor) {
   Scene const scene = synthetic_scene({.devices = 1, .steps = 2});
   Arguments arguments;
