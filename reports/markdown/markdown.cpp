@@ -55,6 +55,10 @@ std::string metric_amount(Metric const& metric, double value) {
   return base::format_duration(std::llround(std::clamp(value, -9e18, 9e18)));
 }
 
+std::string marked_interval(analyzer::Change const& change) {
+  return interval_text(change) + std::string(is_mean_outside(change) ? kTypicalMark : "");
+}
+
 std::string metric_line(Metric const& metric) {
   analyzer::Change const& change = metric.change;
   bool const has_interval = change.method != analyzer::CompareMethod::kNone && change.base_mean > 0;
@@ -63,7 +67,7 @@ std::string metric_line(Metric const& metric) {
   return table_row({md(metric_label(metric)), md(metric_amount(metric, change.base_mean)),
                     md(metric_amount(metric, change.candidate_mean)),
                     md(signed_share(change.candidate_mean - change.base_mean, change.base_mean)),
-                    has_interval ? md(interval_text(change)) : "–",
+                    has_interval ? md(marked_interval(change)) : "–",
                     is_worse ? "**" + verdict + "**" : verdict});
 }
 
@@ -155,10 +159,12 @@ std::string side_names(analyzer::SideStats const& side) {
 std::string comparison_body(Comparison const& comparison) {
   std::string text = differences_list(comparison) + why_list(comparison);
 
-  std::string const details =
+  std::string details =
       numbers_table(comparison) +
       changed_table(comparison, MetricFamily::kKernel, "time of a kernel call") +
       changed_table(comparison, MetricFamily::kCollective, "transfer of a collective");
+  std::string const marked_cell = fmt::format("{} |", md(kTypicalMark));
+  if (details.find(marked_cell) != std::string::npos) details += "\n" + md(kTypicalNote) + "\n";
   text += folded("Numbers", details);
 
   std::vector<std::string> const notes = comparison_notes(comparison);

@@ -105,12 +105,15 @@ std::vector<std::string> metric_row(Metric const& metric, double least_share) {
   analyzer::Change const& change = metric.change;
   std::string interval = "–";
 
-  if (change.method != analyzer::CompareMethod::kNone)
+  if (change.method != analyzer::CompareMethod::kNone) {
+    auto const [low, high] = shown_bounds(change);
     interval = change.base_mean > 0
-                   ? fmt::format("{} … {}", signed_share(lower_shift(change), change.base_mean),
-                                 signed_share(change.shift.high, change.base_mean))
-                   : fmt::format("{} … {}", signed_duration(change.shift.low),
-                                 signed_duration(change.shift.high));
+                   ? fmt::format("{} … {}", signed_share(low, change.base_mean),
+                                 signed_share(high, change.base_mean))
+                   : fmt::format("{} … {}", signed_duration(low), signed_duration(high));
+    // A blank where there is no mark: the numbers stand below each other.
+    interval += is_mean_outside(change) ? kTypicalMark : " ";
+  }
 
   return {metric_label(metric),
           amount(metric, change.base_mean),
@@ -137,6 +140,17 @@ std::string numbers_text(Comparison const& comparison, Paint const& paint) {
   for (Metric const& metric : comparison.metrics)
     if (is_shown(comparison, metric)) rows.push_back(metric_row(metric, comparison.least_share));
   return "\n" + aligned(rows, paint);
+}
+
+/// Below the tables, where an interval has the mark.
+std::string typical_note(Comparison const& comparison) {
+  bool const has_mark =
+      std::any_of(comparison.metrics.begin(), comparison.metrics.end(), [&](Metric const& metric) {
+        bool const has_changed =
+            metric.verdict == Verdict::kLess || metric.verdict == Verdict::kMore;
+        return is_mean_outside(metric.change) && (has_changed || is_shown(comparison, metric));
+      });
+  return has_mark ? fmt::format("\n  {}\n", kTypicalNote) : "";
 }
 
 /// Metrics that changed; all others are only counted.
@@ -252,6 +266,7 @@ std::string comparison_text(Comparison const& comparison, TextOptions const& opt
   text += only_on_one_side(comparison, Where::kNew, "Only on the new side", width);
   text += only_on_one_side(comparison, Where::kVanished, "Only on the base", width);
   text += changed_text(comparison, MetricFamily::kCollective, "transfer of a collective", paint);
+  text += typical_note(comparison);
 
   std::vector<std::string> const notes = comparison_notes(comparison);
   if (!notes.empty()) text += "\n";

@@ -228,21 +228,31 @@ std::string signed_share(double change, double of) {
   return fmt::format("{:+.1f} %", percent);
 }
 
-double lower_shift(analyzer::Change const& change) {
-  return change.base_mean > 0 ? std::max(change.shift.low, -change.base_mean) : change.shift.low;
+std::pair<double, double> shown_bounds(analyzer::Change const& change) {
+  if (change.base_mean <= 0) return {change.shift.low, change.shift.high};
+  return {std::max(change.shift.low, -change.base_mean),
+          std::max(change.shift.high, -change.base_mean)};
+}
+
+bool is_mean_outside(analyzer::Change const& change) {
+  // What the numbers show, with one decimal of a percent.
+  double const of_mean = change.candidate_mean - change.base_mean,
+               shown = 0.0005 * change.base_mean;
+  auto const [low, high] = shown_bounds(change);
+  return change.method != analyzer::CompareMethod::kNone &&
+         (of_mean < low - shown || of_mean > high + shown);
 }
 
 std::string interval_text(analyzer::Change const& change) {
-  return fmt::format("{} to {}", signed_share(lower_shift(change), change.base_mean),
-                     signed_share(change.shift.high, change.base_mean));
+  auto const [low, high] = shown_bounds(change);
+  return fmt::format("{} to {}", signed_share(low, change.base_mean),
+                     signed_share(high, change.base_mean));
 }
 
 std::string interval_words(analyzer::Change const& change) {
   if (change.method == analyzer::CompareMethod::kNone) return "";
-  double const of_mean = change.candidate_mean - change.base_mean;
   std::string const interval = interval_text(change);
-  if (of_mean >= change.shift.low && of_mean <= change.shift.high)
-    return "95 % interval " + interval;
+  if (!is_mean_outside(change)) return "95 % interval " + interval;
   constexpr std::array kUnits = {"step", "step", "run", "pair"};
   return fmt::format("95 % interval of a typical {0} {1}; a few {0}s moved the mean",
                      kUnits[static_cast<size_t>(change.unit)], interval);

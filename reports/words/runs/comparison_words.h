@@ -43,9 +43,15 @@ std::string lateness_text(analyzer::LateChange const& late, std::string_view cau
                           size_t most_name_bytes);
 /// "+4.5 %", "-0.3 %"; "new" where there was nothing before.
 std::string signed_share(double change, double of);
-/// The lower bound of the interval, at least −100 % of the base. Student's interval of few values
-/// with a large variation reaches below that, but a time cannot fall by 144 %.
-double lower_shift(analyzer::Change const& change);
+/// The bounds of the interval, each at least −100 % of the base. An interval of few values with a
+/// large variation reaches below that, but a time cannot fall by 144 %.
+std::pair<double, double> shown_bounds(analyzer::Change const& change);
+/// The mean changed by more or less than a typical value: it lies outside of the interval.
+bool is_mean_outside(analyzer::Change const& change);
+/// Behind an interval that the mean lies outside of, and the line below the table that explains it.
+inline constexpr std::string_view kTypicalMark = "*";
+inline constexpr std::string_view kTypicalNote =
+    "* of a typical step or run: a few of them moved the mean";
 /// "+28.9 % to +29.0 %": the bounds of the interval, of the base.
 std::string interval_text(analyzer::Change const& change);
 /// "95 % interval +28.9 % to +29.0 %". If the mean lies outside of it, the text says that it is the
