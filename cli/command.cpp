@@ -19,6 +19,11 @@
 
 namespace stepscope::cli {
 
+std::function<void()>& further_help() {
+  static std::function<void()> help;
+  return help;
+}
+
 bool& is_quiet() {
   static bool quiet = false;
   return quiet;

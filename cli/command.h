@@ -35,6 +35,9 @@ struct Command {
   Action (*add)(CLI::App& app);
 };
 
+/// Printed behind the help of a command that hands options on, once it is known to what; empty
+/// where there is nothing more. A command sets it while its own help is made.
+std::function<void()>& further_help();
 /// What --quiet says: the standard error has errors and nothing else.
 bool& is_quiet();
 /// Prints "stepscope: <what was done>" to stderr, unless --quiet is given.

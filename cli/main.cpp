@@ -100,7 +100,9 @@ int run(int argc, char** argv) {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
     app.parse(arguments);
   } catch (CLI::Success const& wanted) {  // --help, --version
-    return app.exit(wanted);
+    int const code = app.exit(wanted);
+    if (further_help()) further_help()();
+    return code;
   } catch (CLI::ParseError const& wrong) {
     auto const chosen = app.get_subcommands();
     CLI::App const& command = chosen.empty() ? app : *chosen.front();

@@ -34,7 +34,8 @@ RunningPager& pager() {
 bool is_program(std::string const& name) {
   if (name.find('/') != std::string::npos) return ::access(name.c_str(), X_OK) == 0;
   char const* const folders = std::getenv("PATH");
-  std::string_view rest = folders == nullptr ? "" : folders;
+  // What the shell takes where there is none.
+  std::string_view rest = folders == nullptr ? "/usr/local/bin:/usr/bin:/bin" : folders;
 
   while (!rest.empty()) {
     std::string_view const folder = rest.substr(0, rest.find(':'));

@@ -14,6 +14,7 @@
 #include "trace/base/format.h"
 #include "tracer/core/options.h"
 #include "tracer/record.h"
+#include "workloads/workload.h"
 
 namespace stepscope::cli {
 namespace {
@@ -83,14 +84,25 @@ int profile(ProfileOptions options, std::vector<std::string> const& workload_opt
   return *code != 0 ? *code : analyzed;
 }
 
+/// A name that is no workload is refused as it is without --help.
+void print_workload_help(std::string const& workload) {
+  std::fflush(stdout);
+  std::printf("\n");
+  std::vector<std::string> const arguments = {"--help"};
+  if (auto const code = workloads::run_workload(workload, arguments); !code)
+    report_error(code.error());
+}
+
 }  // namespace
 
 Action add_profile(CLI::App& app) {
   auto const options = std::make_shared<ProfileOptions>();
 
   app.allow_extras();
-  app.add_option("WORKLOAD", options->workload, "the workload to train, see stepscope run --help")
-      ->required();
+  CLI::Option const* const workload =
+      app.add_option("WORKLOAD", options->workload,
+                     "the workload to train, see stepscope run --help")
+          ->required();
   app.add_option("-o,--output", options->record.output,
                  "the run folder to write (default: name of the workload and current time)");
 
@@ -105,7 +117,12 @@ Action add_profile(CLI::App& app) {
                  "size of each CUPTI buffer (KiB)")
       ->check(whole_number(tracer::kMinCudaBufferKb, tracer::kMaxCudaBufferKb));
   app.add_flag("--force", options->record.force, "overwrite an existing run");
-  app.footer("All other options go to the workload, see stepscope run WORKLOAD --help");
+  app.footer([workload] {
+    if (!workload->results().empty())
+      further_help() = [name = workload->results().front()] { print_workload_help(name); };
+    return std::string(
+        "All other options go to the workload: stepscope profile WORKLOAD --help shows them");
+  });
 
   return [options, &app] { return profile(*options, app.remaining()); };
 }

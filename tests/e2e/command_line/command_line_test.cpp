@@ -91,7 +91,8 @@ TEST_F(CommandLine, ColoursOnTerminalsThatAreNotDumb) {
 }
 
 TEST_F(CommandLine, SendsLongOutputThroughAPagerAsGitDoes) {
-  if (shell("command -v script").code != 0) GTEST_SKIP() << "needs script (bsdextrautils)";
+  for (std::string const tool : {"script", "sed"})
+    if (shell("command -v " + tool).code != 0) GTEST_SKIP() << "needs " << tool;
   make_run();
   auto const on_terminal = [&](std::string const& variables, std::string const& command) {
     return shell("env -u STEPSCOPE_PAGER -u PAGER NO_COLOR=1 " + variables + " script -qec \"" +
@@ -129,6 +130,13 @@ TEST_F(CommandLine, NamesTheOptionOfAWorkloadThatMayBeMeant) {
   Outcome const outcome = stepscope("run mnist --stpes 2");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.output, HasSubstr("--stpes: no such option (did you mean --steps"));
+}
+
+TEST_F(CommandLine, ShowsTheOptionsOfAWorkloadToWhoProfilesIt) {
+  Outcome const help = stepscope("profile mnist --help");
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.output, AllOf(HasSubstr("--trace-steps"), HasSubstr("--learning-rate")));
+  EXPECT_THAT(stepscope("profile --help").output, Not(HasSubstr("--learning-rate")));
 }
 
 TEST_F(CommandLine, ListsWhatTakesTheMostTime) {

@@ -23,6 +23,7 @@ usr=$folder/root/usr
 [[ $("$usr/bin/stepscope" query "$folder/run" "SELECT count(*) FROM step_marks" --format csv | tail -n 1) -ge 2 ]]
 
 bash -n "$usr/share/bash-completion/completions/stepscope"
+gzip -d "$usr"/share/man/man1/*.1.gz
 for page in "$usr"/share/man/man1/*.1; do
   [[ -s $page ]]
   if command -v groff >/dev/null; then
