@@ -60,15 +60,14 @@ std::optional<std::string> pager_command() {
 }
 
 /// With what less needs, as git has it: it ends where all fits the screen, shows colours, and
-/// leaves the text there.
+/// leaves the text there. Texts are UTF-8, whatever the locale.
 std::vector<std::string> pager_environment() {
   std::vector<std::string> variables;
-  bool has_less = false;
-  for (char** each = environ; *each != nullptr; ++each) {
-    has_less = has_less || std::string_view(*each).starts_with("LESS=");
-    variables.emplace_back(*each);
-  }
-  if (!has_less) variables.emplace_back("LESS=FRX");
+  for (char** each = environ; *each != nullptr; ++each) variables.emplace_back(*each);
+
+  for (std::string const wanted : {"LESS=FRX", "LESSCHARSET=utf-8"})
+    if (std::getenv(wanted.substr(0, wanted.find('=')).c_str()) == nullptr)
+      variables.push_back(wanted);
   return variables;
 }
 

@@ -12,6 +12,7 @@
 #include "reports/text/comparison.h"
 #include "reports/words/runs/comparison_words.h"
 #include "trace/base/files/output_file.h"
+#include "trace/base/shell_word.h"
 
 namespace stepscope::cli {
 namespace {
@@ -29,7 +30,19 @@ int exit_code(analyzer::Verdict verdict) {
   return verdict == analyzer::Verdict::kUnclear ? kUnclear : kGood;
 }
 
+/// What was meant, where --vs is missing.
+int refuse_one_side(std::vector<std::string> const& runs) {
+  bool const are_two = runs.size() == 2;
+  return report_error(
+      {fmt::format("compare: --vs is missing: compared with which run? Write stepscope compare {} "
+                   "--vs {}",
+                   are_two ? base::shell_word(runs[0]) : "BASE...",
+                   are_two ? base::shell_word(runs[1]) : "NEW...")});
+}
+
 int compare_sides(CompareCommand const& command) {
+  if (command.candidate.empty()) return refuse_one_side(command.base);
+
   auto const base = read_samples(command.base, command.steps);
   if (!base) return report_error(base.error());
   auto const candidate = read_samples(command.candidate, command.steps);
@@ -65,7 +78,7 @@ Action add_compare(CLI::App& app) {
       "unclear. docs/guide/COMPARE.md");
 
   app.add_option("BASE", command->base, "runs before the change")->required();
-  app.add_option("--vs", command->candidate, "runs after the change")->required();
+  app.add_option("--vs", command->candidate, "runs after the change");
 
   app.add_flag("--json", command->json, "print all numbers as JSON (docs/guide/COMPARE.md)");
   app.add_option("--markdown", command->markdown,

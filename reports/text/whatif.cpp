@@ -48,6 +48,24 @@ std::string refused_fixes_text(analyzer::Analysis const& analysis, WhatIfStats c
   return text.empty() ? text : "\nNot predicted\n" + text;
 }
 
+/// A change may take away more than what was found: analyze counts only that.
+std::string larger_fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& stats,
+                              int width) {
+  constexpr double kNoticed = 0.01;
+  std::string text;
+  for (WhatIfFix const& fix : stats.fixes) {
+    auto const& most = analysis.findings[fix.finding].gain_ceiling;
+    if (fix.alone.is_refused || !most || fix.alone.gain <= *most + kNoticed) continue;
+
+    text += wrapped(fmt::format("{}: {} takes away more than was found. stepscope analyze counts "
+                                "what was found, at most {}.",
+                                fixed_finding(analysis, fix),
+                                shown(fix.alone.change, kLongestChange), signed_gain(*most)),
+                    width, "  - ", "    ");
+  }
+  return text;
+}
+
 std::string fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& stats,
                        Paint const& paint, int width) {
   auto const rows = fix_rows(analysis, stats);
@@ -56,6 +74,7 @@ std::string fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& st
   if (!rows.empty())
     text += "\n" + paint.bold("Fixes of the findings, each alone and after those above it") + "\n" +
             aligned(rows, paint);
+  text += larger_fixes_text(analysis, stats, width);
   return text + refused_fixes_text(analysis, stats, width);
 }
 

@@ -110,7 +110,7 @@ std::string signed_gain(double gain) {
 
 bool has_interval(WhatIfAnswer const& answer) {
   return std::isfinite(answer.low_ns) && std::isfinite(answer.high_ns) && answer.low_ns > 0 &&
-         answer.low_ns <= answer.high_ns;
+         answer.low_ns < answer.high_ns;
 }
 
 std::string step_interval(WhatIfAnswer const& answer) {

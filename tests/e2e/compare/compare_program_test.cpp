@@ -83,7 +83,7 @@ TEST_F(Compare, RefusesWhatCannotBeCompared) {
   make("one", "none", 1, 1);
   expect_refused("base --vs one", "single step");
   expect_refused("base --vs nowhere", "nowhere");
-  expect_refused("base", "--vs is required");
+  expect_refused("base", "--vs is missing");
   expect_refused("base --vs same --steps 400:500", "not in the run");
   expect_refused("base --vs same --min-effect x", "--min-effect");
 }

@@ -203,11 +203,14 @@ Advice advice_for_binary(std::string_view head) {
        "is a program or a library, no trace: run it with stepscope record -- PROGRAM"},
       {"MZ"sv, "is a program of Windows, no trace: name a trace"},
       {"PAR1"sv,
-       "is a Parquet table, which Stepscope does not read: export the report as SQLite instead"},
+       "is a Parquet table, which Stepscope does not read: open the run that it was made of, or "
+       "export the report as SQLite"},
       {"ARROW1"sv,
-       "is an Arrow table, which Stepscope does not read: export the report as SQLite instead"},
+       "is an Arrow table, which Stepscope does not read: open the run that it was made of, or "
+       "export the report as SQLite"},
       {"\x89HDF"sv,
-       "is an HDF5 file, which Stepscope does not read: export the report as SQLite instead"},
+       "is an HDF5 file, which Stepscope does not read: open the run that it was made of, or "
+       "export the report as SQLite"},
       {"\x89PNG"sv, "is a picture (PNG), no trace: name a trace"},
       {"\xFF\xD8\xFF"sv, "is a picture (JPEG), no trace: name a trace"},
       {"GIF8"sv, "is a picture (GIF), no trace: name a trace"},
