@@ -2,7 +2,9 @@
 // code.
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <map>
 #include <string>
@@ -65,6 +67,14 @@ void add_common_options(CLI::App& app) {
                "under mpirun or srun: read the run with this process alone");
 }
 
+/// What a full disk did not take is no success.
+int finish_output(int code) {
+  bool const is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (is_written || code == kWrongUse || errno == EPIPE) return code;
+  return refuse(std::string("the output cannot be written (") + std::strerror(errno) +
+                "), free disk space or write it elsewhere");
+}
+
 int run(int argc, char** argv) {
   stepscope::base::survive_cut_files();
   stepscope::base::remove_unfinished_on_signals();
@@ -102,7 +112,7 @@ int run(int argc, char** argv) {
   } catch (CLI::Success const& wanted) {  // --help, --version
     int const code = app.exit(wanted);
     if (further_help()) further_help()();
-    return code;
+    return finish_output(code);
   } catch (CLI::ParseError const& wrong) {
     auto const chosen = app.get_subcommands();
     CLI::App const& command = chosen.empty() ? app : *chosen.front();
@@ -112,7 +122,7 @@ int run(int argc, char** argv) {
 
   CLI::App const* const chosen = app.get_subcommands().front();
   if (auto const code = join_team(chosen->get_name(), {argv + 1, argv + argc})) return *code;
-  int const code = actions.at(chosen)();
+  int const code = finish_output(actions.at(chosen)());
   finish_paging();
   leave_team();
   return code;
@@ -124,6 +134,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (std::exception const& error) {
+    finish_paging();
     std::fprintf(stderr, "stepscope: internal error: %s, please report this\n",
                  stepscope::base::printable(error.what()).c_str());
     return kWrongUse;

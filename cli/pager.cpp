@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -24,6 +25,9 @@ namespace {
 struct RunningPager {
   pid_t process = -1;
   int terminal = STDOUT_FILENO;  ///< where the output went before
+  /// What signals did before.
+  void (*on_interrupt)(int) = SIG_DFL;
+  void (*on_quit)(int) = SIG_DFL;
 };
 
 RunningPager& pager() {
@@ -39,7 +43,10 @@ bool is_program(std::string const& name) {
 
   while (!rest.empty()) {
     std::string_view const folder = rest.substr(0, rest.find(':'));
-    if (::access((std::string(folder) + "/" + name).c_str(), X_OK) == 0) return true;
+    std::string const path = std::string(folder) + "/" + name;
+    std::error_code ignored;
+    bool const is_file = !folder.empty() && std::filesystem::is_regular_file(path, ignored);
+    if (is_file && ::access(path.c_str(), X_OK) == 0) return true;
     rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
   }
   return false;
@@ -118,7 +125,8 @@ void begin_paging() {
   if (terminal >= 0) {
     std::fflush(stdout);
     ::dup2(pipe[1], STDOUT_FILENO);
-    pager() = {*process, terminal};
+    // Ctrl-C is for the pager: it stops a search there. Who leaves the pager ends the output.
+    pager() = {*process, terminal, std::signal(SIGINT, SIG_IGN), std::signal(SIGQUIT, SIG_IGN)};
   }
   ::close(pipe[1]);
 }
@@ -130,6 +138,8 @@ void finish_paging() {
   int status = 0;
   while (::waitpid(pager().process, &status, 0) < 0 && errno == EINTR) continue;
   ::close(pager().terminal);
+  std::signal(SIGINT, pager().on_interrupt);
+  std::signal(SIGQUIT, pager().on_quit);
   pager() = {};
 }
 

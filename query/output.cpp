@@ -285,6 +285,7 @@ WriteBytes to_stream(std::FILE* file) {
     bool const is_written =
         std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() && std::fflush(file) == 0;
     if (is_written) return {};
+    if (errno == EPIPE) return base::fail("the result is not complete: its reader has gone");
     return base::fail("the result cannot be written ({}), free disk space or write it elsewhere",
                       std::strerror(errno));
   };

@@ -55,11 +55,16 @@ std::vector<size_t> places_of_different_steps(OpenRun const& run,
   return first;
 }
 
-/// The kernel or the call that the finding names; empty where it names none.
-std::string subject_of(analyzer::Finding const& finding) {
+/// What the finding names: empty where it names nothing.
+struct Subject {
+  std::string name;
+  bool is_of_host = false;  ///< a call or a range: it is on a thread, not on the place's device
+};
+
+Subject subject_of(analyzer::Finding const& finding) {
   for (std::string_view const role : {"kernel", "host_op"})
     for (auto const& [its_role, name] : finding.subjects)
-      if (its_role == role) return name;
+      if (its_role == role) return {name, role == "host_op"};
   return {};
 }
 
@@ -71,17 +76,17 @@ std::string quoted_for_sql(std::string_view text) {
 
 /// The events that the finding names come first, then work of devices; among them those whose begin
 /// and end are nearest to the place's.
-std::string events_sql(OpenRun const& run, std::string const& subject, Place const& place) {
+std::string events_sql(OpenRun const& run, Subject const& subject, Place const& place) {
   model::TraceInfo const& info =
       run.run().ranks[static_cast<size_t>(place.ref.rank_index)].trace.info();
   std::string where = fmt::format("rank = {} and process = {}", info.rank, info.process_id);
   if (place.track)
     where += fmt::format(" and track = {}", *place.track);
-  else if (place.ref.device != analyzer::kHostDevice && subject.empty())
+  else if (place.ref.device != analyzer::kHostDevice && !subject.is_of_host)
     where += fmt::format(" and device = {}", place.ref.device);
 
   std::string const named =
-      subject.empty() ? "" : fmt::format("name is not {}, ", quoted_for_sql(subject));
+      subject.name.empty() ? "" : fmt::format("name is not {}, ", quoted_for_sql(subject.name));
   return fmt::format(
       "select id, name, kind, start_ns, dur_ns from events where {} and start_ns < {} and end_ns > "
       "{} order by {}class is null, abs(start_ns - {}) + abs(end_ns - {}), id limit {}",
@@ -116,7 +121,7 @@ std::string quoted_for_shell(std::string const& text) {
 
 OrderedJson places_json(OpenRun& run, analyzer::Finding const& finding,
                         OrderedJson const& evidence) {
-  std::string const subject = subject_of(finding);
+  Subject const subject = subject_of(finding);
   OrderedJson places = OrderedJson::array();
 
   for (size_t const i : places_of_different_steps(run, finding)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "analyzer/metrics/critical_path/path_part.h"
 #include "analyzer/metrics/steps/step_detection.h"
 #include "analyzer/rules/finding_order.h"
+#include "analyzer/rules/rule.h"
 #include "analyzer/whatif/replay_part.h"
 #include "analyzer/whatif/replay_session.h"
 
@@ -67,8 +69,9 @@ void drop_disproved_bottleneck(Finding& finding) {
 }
 
 /// A long stage of a pipeline computes longer than the others, but part of that fills the time that
-/// its schedule has it wait anyway. The replay tells how much.
-void limit_cost_of_stage(Finding& finding) {
+/// its schedule has it wait anyway. The replay tells how much. Returns whether it costs less than
+/// was thought.
+bool limit_cost_of_stage(Finding& finding) {
   auto const metric = [&](std::string_view key) {
     return std::find_if(finding.metrics.begin(), finding.metrics.end(),
                         [&](auto const& each) { return each.first == key; });
@@ -78,16 +81,35 @@ void limit_cost_of_stage(Finding& finding) {
   auto const step_ns = metric("step_ns"), share = metric("share");
   bool const is_known = finding.gain_alone && finding.cost_ns_per_step &&
                         step_ns != finding.metrics.end() && share != finding.metrics.end();
-  if (!is_stage || !is_known) return;
+  if (!is_stage || !is_known) return false;
 
   double const saved = *finding.gain_alone / (1 + *finding.gain_alone);
-  if (saved >= share->second) return;
+  if (saved >= share->second) return false;
   share->second = saved;
   finding.cost_ns_per_step = std::llround(saved * step_ns->second);
+  finding.severity = std::min(finding.severity, severity_of_share(saved));
+  return true;
+}
+
+/// A finding that costs less than was thought goes behind those that are graver or cost more. The
+/// others stay in their order.
+void sink_cheaper_stage(std::vector<Finding>& findings) {
+  auto const is_stage = [](Finding const& finding) { return finding.rule == "straggler"; };
+  auto at = std::find_if(findings.begin(), findings.end(), is_stage);
+
+  for (; at != findings.end() && std::next(at) != findings.end(); ++at) {
+    Finding const& next = *std::next(at);
+    bool const is_worse = next.severity != at->severity ? next.severity > at->severity
+                                                        : next.cost_ns_per_step.value_or(0) >
+                                                              at->cost_ns_per_step.value_or(0);
+    if (!is_worse) return;
+    std::iter_swap(at, std::next(at));
+  }
 }
 
 /// What each fix gives by itself.
 void fill_gains_alone(ReplaySession const& run, Analysis& analysis) {
+  bool is_cheaper = false;
   for (Finding& finding : analysis.findings) {
     Remedy const remedy = remedy_of(finding, *run.part().run, analysis);
     if (remedy.changes.empty()) continue;
@@ -98,8 +120,9 @@ void fill_gains_alone(ReplaySession const& run, Analysis& analysis) {
     double const most = finding.gain_ceiling.value_or(std::numeric_limits<double>::infinity());
     finding.gain_alone = std::clamp(alone.gain, 0.0, std::max(most, 0.0));
     drop_disproved_bottleneck(finding);
-    limit_cost_of_stage(finding);
+    is_cheaper = limit_cost_of_stage(finding) || is_cheaper;
   }
+  if (is_cheaper) sink_cheaper_stage(analysis.findings);
 }
 
 void fill_gains(ReplayPart part, Analysis& analysis) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -164,8 +165,13 @@ int query_run(QueryOptions const& options) {
   if (auto const steps = database->chosen_steps()) warn_of_missing_steps(*part.steps, *steps);
 
   if (options.output.empty()) {
-    begin_paging();
-    auto const writer = writer_of(format_of(options), is_in_terminal, query::to_stream(stdout));
+    // The pager comes with the first output: until then Ctrl-C ends a long question.
+    bool is_begun = false;
+    auto const print = [&, to_stdout = query::to_stream(stdout)](std::string_view bytes) {
+      if (!std::exchange(is_begun, true)) begin_paging();
+      return to_stdout(bytes);
+    };
+    auto const writer = writer_of(format_of(options), is_in_terminal, print);
     return answer(*database, sql, *writer);
   }
   return answer_into_file(*database, sql, options);
@@ -183,17 +189,21 @@ Action add_query(CLI::App& app) {
   app.add_option("RUN", options->words,
                  "trace files or a run folder; the last is the question: a SELECT in SQLite's SQL, "
                  "- reads it from the standard input");
-  app.add_option(
-         "--format", options->format,
-         "table, csv, json, parquet or arrow (default: as the file's name ends, else table)")
-      ->check(CLI::IsMember(result_format_names()));
-  app.add_option("-o,--output", options->output,
-                 "the file to write: result.csv, .json, .parquet, .arrow, .txt");
+  auto* const format =
+      app.add_option(
+             "--format", options->format,
+             "table, csv, json, parquet or arrow (default: as the file's name ends, else table)")
+          ->check(CLI::IsMember(result_format_names()));
+  auto* const output =
+      app.add_option("-o,--output", options->output,
+                     "the file to write: result.csv, .json, .parquet, .arrow, .txt");
   app.add_flag("--force", options->force, "replace the file that is there");
   app.add_option("--steps", options->steps, "use only the steps first:last, as analyze does");
   app.add_option("--rank", options->rank, "use only this rank")->check(whole_number(0, INT32_MAX));
   add_one_run_option(app, options->is_one_run);
-  app.add_flag("--tables", options->tables, "list every table and column");
+  app.add_flag("--tables", options->tables, "list every table and column")
+      ->excludes(format)
+      ->excludes(output);
 
   return [options] { return query_run(*options); };
 }

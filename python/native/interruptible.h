@@ -52,9 +52,10 @@ class ProgressLine {
       stream.attr("write")(text);
       stream.attr("flush")();
       is_shown_ = true;
-    } catch (pybind11::error_already_set const& error) {
-      if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C
+    } catch (pybind11::error_already_set& error) {
       line_ = nullptr;
+      // Ctrl-C meanwhile: it is raised where the wait looks for it.
+      if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
     }
   }
 
@@ -62,6 +63,14 @@ class ProgressLine {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), latest_ = begin_;
   bool is_shown_ = false;
 };
+
+/// On Python's main thread, with its lock. Raises what a signal handler of Python raises.
+inline void look_for_signals(ProgressLine& line) {
+  if (PyErr_CheckSignals() == 0) return line.update();
+  pybind11::error_already_set raised;  // takes it: what follows calls Python
+  line.clear();
+  throw raised;
+}
 
 /// Runs `work` on a thread of its own and returns what it returns. The calling thread waits without
 /// Python's lock. The main thread looks every 50 ms whether a signal handler of Python wants to
@@ -114,10 +123,10 @@ auto interruptibly(Work work, std::function<std::string()> progress = {}) {
     PyThreadState* const state = PyEval_SaveThread();
     is_over = wait();
     PyEval_RestoreThread(state);
-    bool const is_raised = !is_over && PyErr_CheckSignals() != 0;
-    if (is_over || is_raised) line.clear();
-    if (is_raised) throw pybind11::error_already_set();
-    if (!is_over) line.update();
+    if (is_over)
+      line.clear();
+    else if (looks)
+      look_for_signals(line);
   }
 
   std::lock_guard const lock(shared->mutex);

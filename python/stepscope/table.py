@@ -1,5 +1,7 @@
 """Rows of a result, a column at a time, without copies where the other side can take them."""
 
+import threading
+
 from stepscope import _engine
 
 
@@ -91,6 +93,7 @@ class Table:
         self._rows = native
         self._read_again = read_again
         self._made_columns = None
+        self._giving = threading.Lock()
 
     @property
     def _native(self):
@@ -164,12 +167,19 @@ class Table:
         asked for something later, it reads the run again, and raises ClosedError if the run is closed.
         """
         pandas = _needed("pandas")
-        taken = self._rows.take() if copy and self._read_again and self._rows is not None else None
-        if taken is not None:
-            self._rows = self._made_columns = None
+        taken = self._rows_to_give() if copy and self._read_again else None
         columns = self._columns if taken is None else _columns_of(taken)
         series = {name: column.to_pandas(copy and taken is None) for name, column in columns.items()}
         return pandas.DataFrame(series, copy=False)
+
+    def _rows_to_give(self):
+        """The rows, which this table then has no more; None where something else has them, too."""
+        with self._giving:
+            rows = self._rows
+            taken = rows.take() if rows is not None else None
+            if taken is not None:
+                self._rows = self._made_columns = None
+            return taken
 
     def __repr__(self):
         """The first rows, with short texts."""

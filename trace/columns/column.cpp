@@ -130,6 +130,21 @@ void ColumnBuilder::add(std::span<uint64_t const> bits, std::span<Cell::Type con
   column_.integers.insert(column_.integers.end(), bits.begin(), bits.end());
 }
 
+namespace {
+
+/// Gives a part the texts that its rows have, under codes of its own.
+void keep_used_texts(std::vector<std::string> const& texts, Column& part) {
+  std::unordered_map<int32_t, int32_t> codes;
+  for (int32_t& code : part.codes) {
+    if (code < 0) continue;
+    auto const [known, is_new] = codes.try_emplace(code, static_cast<int32_t>(part.texts.size()));
+    if (is_new) part.texts.push_back(texts[static_cast<size_t>(code)]);
+    code = known->second;
+  }
+}
+
+}  // namespace
+
 Column slice(Column const& column, size_t first, size_t count) {
   size_t const end = std::min(column.rows(), first + count);
   auto const part_of = [&](auto const& values) {
@@ -145,9 +160,9 @@ Column slice(Column const& column, size_t first, size_t count) {
               .integers = part_of(column.integers),
               .reals = part_of(column.reals),
               .codes = part_of(column.codes),
-              .texts = column.texts,
               .is_null = part_of(column.is_null)};
   part.nulls = static_cast<uint64_t>(std::count(part.is_null.begin(), part.is_null.end(), 1));
+  keep_used_texts(column.texts, part);
   auto const last = column.exact.lower_bound(end);
   for (auto exact = column.exact.lower_bound(first); exact != last; ++exact)
     part.exact.emplace(exact->first - first, exact->second);

@@ -75,8 +75,8 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
     go_to(state, scene, {time->begin_ns, time->end_ns});
   }
 
-  if (auto const shown = show_finding(arguments, scene, state); !shown) return shown;
-  if (arguments.select.empty()) return {};
+  auto const finding = show_finding(arguments, scene, state);
+  if (arguments.select.empty()) return finding;
   state.search.text = arguments.select;
   state.search.open = true;
   run_search(state, scene);
@@ -87,7 +87,7 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
   TimeWindow const asked = state.window;
   step_search(state, scene, 1, kRowsHeight);
   if (!arguments.time.empty()) state.window = asked;
-  return {};
+  return finding;
 }
 
 base::Expected<void> show_finding(Arguments const& arguments, Scene const& scene,

@@ -116,12 +116,14 @@ async function checkAnswers(run) {
     "select 1 as a, 2.5 as a, 'text' as b, null as none, -9223372036854775808 as least",
     "select id, dur_ns / 7.0 as part, case when id % 3 = 0 then null else kind end as kind from events where rank = 0",
     "select * from steps where step < 0",
+    // More than a dictionary takes, and pages that end before their last row would.
+    "with recursive c(i) as (select 1 union all select i + 1 from c where i < 60) select hex(zeroblob(250000)) || i as t from c",
     "select name, gain from findings order by 1",
   ];
   for (const [i, sql] of questions.entries()) {
     const file = join(work, `answer-${i}.parquet`), arrow = join(work, `answer-${i}.arrow`);
     const tried = spawnSync(program, ["query", run, sql, "-o", file]);
-    if (tried.status !== 0) { check(i === 4, `${sql}: ${tried.stderr}`); continue; }
+    if (tried.status !== 0) { check(i === 5, `${sql}: ${tried.stderr}`); continue; }
     stepscope("query", run, sql, "-o", arrow);
     const wanted = answered(run, sql);
     checkRows(await inDuckdb(`select * from '${file}'`), wanted, `${sql} in DuckDB`);

@@ -126,6 +126,16 @@ TEST_F(CommandLine, IsSilentWhereItIsAskedToBe) {
   EXPECT_THAT(stepscope("-q export run -o quiet.csv").output, HasSubstr("is there already"));
 }
 
+TEST_F(CommandLine, SaysThatAFullDiskTookNotAllOfItsOutput) {
+  make_run();
+  for (std::string const command : {"info run", "analyze run --json", "top run", "--help"}) {
+    Outcome const outcome = stepscope(command + " > /dev/full");
+    EXPECT_EQ(outcome.code, 2) << command;
+    EXPECT_THAT(outcome.output, HasSubstr("No space left")) << command;
+  }
+  EXPECT_EQ(stepscope("query --tables -o tables.csv").code, 2);
+}
+
 TEST_F(CommandLine, NamesTheOptionOfAWorkloadThatMayBeMeant) {
   Outcome const outcome = stepscope("run mnist --stpes 2");
   EXPECT_EQ(outcome.code, 2);

@@ -87,9 +87,11 @@ std::optional<Dictionary> number_dictionary(std::vector<Number> const& numbers) 
   return dictionary;
 }
 
-/// Only the texts that the chunk has. Nothing where most appear once: then they stand in the pages.
+/// Only the texts that the chunk has. Nothing where most appear once or they are very long: then
+/// they stand in the pages.
 std::optional<Dictionary> text_dictionary(std::vector<int32_t> const& places,
                                           std::vector<std::string> const& texts) {
+  constexpr size_t kMostBytes = size_t{16} << 20U;
   std::vector<uint32_t> codes_of(texts.size(), UINT32_MAX);
   Dictionary dictionary;
   dictionary.codes.reserve(places.size());
@@ -99,6 +101,7 @@ std::optional<Dictionary> text_dictionary(std::vector<int32_t> const& places,
     if (code == UINT32_MAX) {
       code = static_cast<uint32_t>(dictionary.size++);
       append_text(dictionary.values, texts[static_cast<size_t>(place)]);
+      if (dictionary.values.size() > kMostBytes) return std::nullopt;
     }
     dictionary.codes.push_back(code);
   }
@@ -272,6 +275,18 @@ Plan plan_chunk(Column const& column) {
   return plan;
 }
 
+/// Long texts that stand in the page end it: its size has 31 bits.
+size_t end_of_page(Column const& column, size_t first, bool has_direct_values) {
+  constexpr size_t kBytesOfPage = size_t{1} << 20U;
+  size_t const most = std::min(first + kRowsOfPage, column.rows());
+  if (column.type != ValueType::kText || !has_direct_values) return most;
+
+  size_t bytes = 0, end = first;
+  for (; end < most && bytes < kBytesOfPage; ++end)
+    if (!is_null(column, end)) bytes += column.texts[static_cast<size_t>(column.codes[end])].size();
+  return end;
+}
+
 }  // namespace
 
 ParquetChunk encode_chunk(Column const& column) {
@@ -291,8 +306,8 @@ ParquetChunk encode_chunk(Column const& column) {
   chunk.first_data_page = static_cast<int64_t>(chunk.pages.size());
 
   size_t first_value = 0;
-  for (size_t first = 0; first < column.rows(); first += kRowsOfPage) {
-    size_t const end = std::min(first + kRowsOfPage, column.rows());
+  for (size_t first = 0, end = 0; first < column.rows(); first = end) {
+    end = end_of_page(column, first, !plan.dictionary);
     size_t count = 0;
     for (size_t row = first; row < end; ++row) count += is_null(column, row) ? 0 : 1;
 

@@ -116,9 +116,15 @@ class ColumnarFile final : public TableFileWriter {
     return file_.finish();
   }
   [[nodiscard]] std::string note() const override {
-    if (too_large_ == 0) return {};
-    return fmt::format("{}: {} above 2^63 - 1 became NULL", table_->name,
-                       base::format_count(too_large_, "number"));
+    std::string text;
+    if (too_large_ > 0)
+      text = fmt::format("{}: {} above 2^63 - 1 became NULL", table_->name,
+                         base::format_count(too_large_, "number"));
+    if (rounded_ > 0)
+      text += fmt::format("{}{}: {} in a column of reals lost the digits behind the 16th",
+                          text.empty() ? "" : "; ", table_->name,
+                          base::format_count(rounded_, "integer"));
+    return text;
   }
 
  private:
@@ -154,6 +160,7 @@ class ColumnarFile final : public TableFileWriter {
     for (size_t i = 0; i < readers_.size(); ++i) {
       group.push_back(readers_[i].take());
       too_large_ += fit(group.back(), type_of(table_->columns[i].type));
+      rounded_ += group.back().exact.size();
     }
     rows_ = 0;
     return writer_->add(group);
@@ -164,7 +171,7 @@ class ColumnarFile final : public TableFileWriter {
   std::vector<columns::TableColumnReader> readers_;
   std::unique_ptr<columns::TableFile> writer_;
   size_t rows_ = 0;  ///< in `readers_`
-  size_t too_large_ = 0;
+  size_t too_large_ = 0, rounded_ = 0;
 };
 
 template <OpenFile open>
