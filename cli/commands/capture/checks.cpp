@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/pager.h"
 #include "reports/text/layout.h"
 #include "trace/base/format.h"
 
@@ -50,7 +51,9 @@ constexpr size_t kFoundColumn = 29;
 void print_check(doctor::Check const& check, VerdictWords const& words) {
   bool const color = use_color();
   std::string const indent(kFoundColumn, ' ');
-  int const width = std::max(terminal_width(), 60);
+  // Scripts look for whole sentences.
+  constexpr int kUnbroken = 100'000;
+  int const width = is_output_terminal() ? std::max(terminal_width(), 60) : kUnbroken;
 
   std::string const found = reports::wrapped(base::printable(check.found), width, indent, indent);
   std::printf("%s%-4s%s  %-22s %s", color ? color_for(check.verdict) : "",
