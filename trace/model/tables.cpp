@@ -34,10 +34,10 @@ Cell track_thread(Track const& track) {
   return track.kind == TrackKind::kThread ? Cell::of(track.id) : Cell{};
 }
 
-auto const read_rank = [](Source const& source, uint32_t) {
+auto const kReadRank = [](Source const& source, uint32_t) {
   return Cell::of(int64_t{source.trace().info().rank});
 };
-auto const read_process = [](Source const& source, uint32_t) {
+auto const kReadProcess = [](Source const& source, uint32_t) {
   int64_t const process = source.trace().info().process_id;
   return process == 0 ? Cell{} : Cell::of(process);
 };
@@ -56,7 +56,7 @@ std::string_view op_class_name(OpClass op_class) {
   return {};
 }
 
-auto const read_link = [](Source const& source, uint32_t row) {
+auto const kReadLink = [](Source const& source, uint32_t row) {
   EventId const link = source.trace().columns().link[row];
   return link.valid() ? Cell::of(uint64_t{link.value}) : Cell{};
 };
@@ -68,8 +68,8 @@ std::vector<TableColumn> identity_and_time_columns() {
   return {
       {"id", kInteger, in_event, "number of the event in its process",
        [](Source const&, uint32_t row) { return Cell::of(uint64_t{row}); }},
-      {"rank", kInteger, ColumnOf::kProcess, "of the process in the job", read_rank},
-      {"process", kInteger, ColumnOf::kProcess, "process id", read_process},
+      {"rank", kInteger, ColumnOf::kProcess, "of the process in the job", kReadRank},
+      {"process", kInteger, ColumnOf::kProcess, "process id", kReadProcess},
 
       {"kind", kText, in_event, "'kernel', 'memcpy', 'launch', 'range', 'api', …",
        [](Source const& source, uint32_t row) {
@@ -134,7 +134,7 @@ std::vector<TableColumn> relation_columns() {
          return positive_or_null(source.trace().columns().correlation[row]);
        }},
       {"linked_id", kInteger, in_event, "id of a launch's first device op, of a device op's launch",
-       read_link},
+       kReadLink},
   };
 }
 
@@ -267,7 +267,7 @@ TraceTable detail_table() {
 // Tables of a process, its devices and its tracks.
 
 template <auto Member>
-constexpr auto read_log =
+constexpr auto kReadLog =
     [](Source const& source, uint32_t) { return Cell::of(uint64_t{source.trace().log().*Member}); };
 
 TraceTable process_table() {
@@ -277,8 +277,8 @@ TraceTable process_table() {
       "one row a process of the run",
       TableRows::kProcess,
       DetailTable::kNone,
-      {{"rank", kInteger, of, "in the job", read_rank},
-       {"process", kInteger, of, "process id", read_process},
+      {{"rank", kInteger, of, "in the job", kReadRank},
+       {"process", kInteger, of, "process id", kReadProcess},
 
        {"host", kText, of, "machine",
         [](Source const& source, uint32_t) { return text_or_null(source.host()); }},
@@ -300,17 +300,17 @@ TraceTable process_table() {
        {"offset_ns", kInteger, of, "run time − its trace's time",
         [](Source const& s, uint32_t) { return Cell::of(s.offset_ns()); }},
 
-       {"dropped", kInteger, of, "events lost while recording", read_log<&ImportLog::dropped>},
+       {"dropped", kInteger, of, "events lost while recording", kReadLog<&ImportLog::dropped>},
        {"unmatched_launches", kInteger, of, "launches whose device op is not there",
-        read_log<&ImportLog::unmatched_launches>},
+        kReadLog<&ImportLog::unmatched_launches>},
        {"negative_latencies", kInteger, of, "device ops that start before their launch",
-        read_log<&ImportLog::negative_latencies>},
+        kReadLog<&ImportLog::negative_latencies>},
        {"overlapping_slices", kInteger, of, "device ops that overlap another of their stream",
-        read_log<&ImportLog::overlapping_slices>},
+        kReadLog<&ImportLog::overlapping_slices>},
        {"lost_blocks", kInteger, of, "damaged blocks that were left out",
-        read_log<&ImportLog::lost_blocks>},
+        kReadLog<&ImportLog::lost_blocks>},
        {"truncated", kInteger, of, "1 = the recording was cut off",
-        read_log<&ImportLog::truncated>}}};
+        kReadLog<&ImportLog::truncated>}}};
 }
 
 Device const& device_of(Source const& source, uint32_t row) {
@@ -324,8 +324,8 @@ TraceTable device_table() {
       "devices that the traces describe",
       TableRows::kDevices,
       DetailTable::kNone,
-      {{"rank", kInteger, ColumnOf::kProcess, "of the process", read_rank},
-       {"process", kInteger, ColumnOf::kProcess, "process id", read_process},
+      {{"rank", kInteger, ColumnOf::kProcess, "of the process", kReadRank},
+       {"process", kInteger, ColumnOf::kProcess, "process id", kReadProcess},
        {"device", kInteger, of, "its number in the process",
         [](Source const& s, uint32_t row) { return Cell::of(int64_t{device_of(s, row).id}); }},
        {"name", kText, of, "model",
@@ -346,7 +346,7 @@ TraceTable device_table() {
 
 Track const& track_at(Source const& source, uint32_t row) { return source.trace().tracks()[row]; }
 
-auto const read_track_kind = [](Source const& source, uint32_t row) {
+auto const kReadTrackKind = [](Source const& source, uint32_t row) {
   switch (track_at(source, row).kind) {
     case TrackKind::kThread:
       return Cell::of(std::string_view("thread"));
@@ -364,14 +364,14 @@ TraceTable track_table() {
           "threads, streams and counters",
           TableRows::kTracks,
           DetailTable::kNone,
-          {{"rank", kInteger, ColumnOf::kProcess, "of the process", read_rank},
-           {"process", kInteger, ColumnOf::kProcess, "process id", read_process},
+          {{"rank", kInteger, ColumnOf::kProcess, "of the process", kReadRank},
+           {"process", kInteger, ColumnOf::kProcess, "process id", kReadProcess},
            {"track", kInteger, of, "its number in the process",
             [](Source const&, uint32_t row) { return Cell::of(uint64_t{row}); }},
            {"name", kText, of, "of the thread, stream or counter",
             [](Source const& s, uint32_t row) { return text_or_null(s.track_name(row)); }},
 
-           {"kind", kText, of, "'thread', 'stream' or 'counter'", read_track_kind},
+           {"kind", kText, of, "'thread', 'stream' or 'counter'", kReadTrackKind},
            {"device", kInteger, of, "of a stream or counter",
             [](Source const& s, uint32_t row) { return track_device(track_at(s, row)); }},
            {"stream", kInteger, of, "number of the stream on its device",
