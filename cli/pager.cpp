@@ -38,7 +38,7 @@ RunningPager& pager() {
 bool is_program(std::string const& name) {
   if (name.find('/') != std::string::npos) return ::access(name.c_str(), X_OK) == 0;
   char const* const folders = std::getenv("PATH");
-  // What the shell takes where there is none.
+  // Without PATH the shell looks in these folders.
   std::string_view rest = folders == nullptr ? "/usr/local/bin:/usr/bin:/bin" : folders;
 
   while (!rest.empty()) {

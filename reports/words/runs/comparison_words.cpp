@@ -158,6 +158,7 @@ std::string range_reason(Comparison const& comparison, bool waits, double part_n
 
 std::string_view condition_label(analyzer::Condition condition) {
   using analyzer::Condition;
+
   switch (condition) {
     case Condition::kDevice:
       return "device";
@@ -167,12 +168,14 @@ std::string_view condition_label(analyzer::Condition condition) {
       return "number of processes";
     case Condition::kHost:
       return "machine";
+
     case Condition::kFact:
       return "fact";
     case Condition::kCommand:
       return "command";
     case Condition::kTool:
       return "recorded by";
+
     case Condition::kClock:
       return "SM clock while busy";
     case Condition::kCopiedIn:
