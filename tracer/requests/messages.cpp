@@ -14,15 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "trace/base/host_name.h"
+#include "trace/file/codec/json_text.h"
 #include "tracer/core/sockets/file_descriptor.h"
+#include "tracer/requests/flat_object.h"
 
 namespace stepscope::tracer {
 namespace {
-
-using nlohmann::json;
 
 /// Commands and paths are the longest that a message has.
 constexpr size_t kMaxMessageBytes = 64 << 10;
@@ -59,25 +57,23 @@ char const* name_of(Names<Enum, N> const& names, Enum wanted) {
   return "";
 }
 
-/// The members of an object. A part that is missing or of another type makes all of it bad.
+/// The members of a message. A part that is missing or of another type makes all of it bad.
 class Reader {
  public:
-  explicit Reader(std::string_view text) : of_(json::parse(text, nullptr, false)) {
-    is_good_ = of_.is_object();
+  explicit Reader(std::string_view text) : message_(FlatObject::parse(text)) {
+    is_good_ = message_.has_value();
   }
 
   template <class Int>
   void read(char const* name, Int& into) {
-    json const* const found = find(name, &json::is_number_integer);
-    if (found == nullptr) return;
-    // Unsigned beyond the largest signed number would come out negative.
-    auto const value = found->get<int64_t>();
-    is_good_ = is_good_ && std::in_range<Int>(value) &&
-               (!found->is_number_unsigned() || found->get<uint64_t>() <= INT64_MAX);
-    if (is_good_) into = static_cast<Int>(value);
+    int64_t const* const found = is_good_ ? message_->integer(name) : nullptr;
+    is_good_ = found != nullptr && std::in_range<Int>(*found);
+    if (is_good_) into = static_cast<Int>(*found);
   }
   void read(char const* name, std::string& into) {
-    if (json const* const found = find(name, &json::is_string)) into = found->get<std::string>();
+    std::string const* const found = is_good_ ? message_->string(name) : nullptr;
+    is_good_ = found != nullptr;
+    if (is_good_) into = *found;
   }
   template <class Enum, size_t N>
   void read(char const* name, Enum& into, Names<Enum, N> const& names) {
@@ -93,19 +89,9 @@ class Reader {
   [[nodiscard]] bool is_good() const { return is_good_; }
 
  private:
-  json const* find(char const* name, bool (json::*is_wanted)() const noexcept) {
-    auto const found = is_good_ ? of_.find(name) : of_.end();
-    is_good_ = is_good_ && found != of_.end() && ((*found).*is_wanted)();
-    return is_good_ ? &*found : nullptr;
-  }
-
-  json of_;
+  std::optional<FlatObject> message_;
   bool is_good_ = false;
 };
-
-std::string dumped(json const& message) {
-  return message.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-}
 
 bool is_of_this_user(struct stat const& found) {
   return found.st_uid == ::geteuid() || found.st_uid == 0;
@@ -152,37 +138,45 @@ std::string state_file_name(ProcessState const& process) {
 }
 
 std::string to_text(Request const& request) {
-  return dumped({{"version", request.version},
-                 {"id", request.id},
-                 {"kind", name_of(kKinds, request.kind)},
-                 {"first_step", request.steps.first},
-                 {"last_step", request.steps.last},
-                 {"begin_ns", request.begin_epoch_ns},
-                 {"end_ns", request.end_epoch_ns},
-                 {"ring", request.ring},
-                 {"reason", request.reason}});
+  file::JsonText text;
+  text.begin_object()
+      .member("version", request.version)
+      .member("id", request.id)
+      .member("kind", name_of(kKinds, request.kind))
+      .member("first_step", request.steps.first)
+      .member("last_step", request.steps.last)
+      .member("begin_ns", request.begin_epoch_ns)
+      .member("end_ns", request.end_epoch_ns)
+      .member("ring", request.ring)
+      .member("reason", request.reason)
+      .end_object();
+  return text.take() + "\n";
 }
 
 std::string to_text(ProcessState const& state) {
-  return dumped({{"version", state.version},
-                 {"host", state.host},
-                 {"process_ids", state.process_ids},
-                 {"process_id", state.process_id},
-                 {"rank", state.rank},
-                 {"world_size", state.world_size},
-                 {"command", state.command},
-                 {"phase", name_of(kPhases, state.phase)},
-                 {"step", state.step},
-                 {"step_ns", state.step_ns},
-                 {"first_step", state.window.first},
-                 {"last_step", state.window.last},
-                 {"written", state.written},
-                 {"file", state.file},
-                 {"problem", state.problem},
-                 {"failed", state.failed},
-                 {"request", state.request},
-                 {"ring", state.ring},
-                 {"answer", name_of(kAnswers, state.answer)}});
+  file::JsonText text;
+  text.begin_object()
+      .member("version", state.version)
+      .member("host", state.host)
+      .member("process_ids", state.process_ids)
+      .member("process_id", state.process_id)
+      .member("rank", state.rank)
+      .member("world_size", state.world_size)
+      .member("command", state.command)
+      .member("phase", name_of(kPhases, state.phase))
+      .member("step", state.step)
+      .member("step_ns", state.step_ns)
+      .member("first_step", state.window.first)
+      .member("last_step", state.window.last)
+      .member("written", state.written)
+      .member("file", state.file)
+      .member("problem", state.problem)
+      .member("failed", state.failed)
+      .member("request", state.request)
+      .member("ring", state.ring)
+      .member("answer", name_of(kAnswers, state.answer))
+      .end_object();
+  return text.take() + "\n";
 }
 
 std::optional<Request> parse_request(std::string_view text) {

@@ -1,0 +1,35 @@
+// The members of a JSON object, read in the programs that are recorded. nlohmann's tree takes
+// memory when it is destroyed, and aborts the program where memory has run out: this takes its
+// members as they are read, and destroying it takes none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace stepscope::tracer {
+
+/// Strings and integers of an object. Lists, objects and other numbers in it are left out.
+class FlatObject {
+ public:
+  /// nullopt, when the text is no JSON or is no object. Throws std::bad_alloc.
+  static std::optional<FlatObject> parse(std::string_view text);
+
+  /// nullptr, when there is none of this name and type. The last one of a name counts, as in trees.
+  [[nodiscard]] std::string const* string(std::string_view name) const;
+  [[nodiscard]] int64_t const* integer(std::string_view name) const;
+
+ private:
+  using Value = std::variant<std::monostate, int64_t, std::string>;
+
+  class Filler;
+  [[nodiscard]] Value const* find(std::string_view name) const;
+
+  std::vector<std::pair<std::string, Value>> members_;
+};
+
+}  // namespace stepscope::tracer
