@@ -1,6 +1,6 @@
-// The members of a JSON object, read in the programs that are recorded. nlohmann's tree takes
-// memory when it is destroyed, and aborts the program where memory has run out: this takes its
-// members as they are read, and destroying it takes none.
+// The members of a JSON object, read in the programs that are recorded. The tree of nlohmann/json
+// takes memory when it is destroyed, and aborts the program where memory has run out. This object
+// takes its members as they are read, and none when it is destroyed.
 #pragma once
 
 #include <cstdint>

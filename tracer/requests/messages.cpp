@@ -150,6 +150,7 @@ std::string to_text(Request const& request) {
       .member("ring", request.ring)
       .member("reason", request.reason)
       .end_object();
+
   return text.take() + "\n";
 }
 
@@ -176,6 +177,7 @@ std::string to_text(ProcessState const& state) {
       .member("ring", state.ring)
       .member("answer", name_of(kAnswers, state.answer))
       .end_object();
+
   return text.take() + "\n";
 }
 
