@@ -82,6 +82,7 @@ TEST(FlatObject, IsNothingElse) {
 /// A tree aborts with some of these numbers of blocks: it needs memory to be destroyed.
 TEST(FlatObject, ThrowsWhereMemoryEnds) {
   if (support::kSanitized) GTEST_SKIP() << "the sanitizer needs more address space than that";
+
   for (size_t left = 0; left <= 64; ++left) {
     EXPECT_EXIT(
         read_with_blocks_left(left),
