@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
       bench::median_s(kRepeats, [&] { graph = build(devices, steps, analysis); });
   ReplayTimes times;
   double const replay_s = bench::median_s(kRepeats, [&] {
-    ReplayWeights const weights = graph.recorded;
+    ReplayWeights const weights = copy_weights(graph.recorded);
     times = replay(graph, weights.own, weights.lag);
   });
   double const path_s = bench::median_s(

@@ -112,7 +112,7 @@ std::optional<ReplaySession::ChangedWeights> ReplaySession::change(
     return std::nullopt;
   }
 
-  ChangedWeights changed{graph_.recorded, {}, 0, 0};
+  ChangedWeights changed{copy_weights(graph_.recorded), {}, 0, 0};
   for (WhatIfChange const* const change : in_order(changes)) {
     std::string reason = unpredictable(*change);
     if (reason.empty()) reason = add_change(*change, changed, answer);

@@ -31,7 +31,7 @@ double mean_step_ns(ReplayGraph const& graph, ReplayTimes const& times) {
 /// How far the replay with the probe's batch misses the probe's step, as its share.
 double missed_by_replay(double probe_work, ReplayContext const& context) {
   ReplayGraph const& graph = context.graph;
-  ReplayWeights weights = graph.recorded;
+  ReplayWeights weights = copy_weights(graph.recorded);
   AppliedChange applied;
   change_samples(probe_work, probe_work, context, weights, applied);
 

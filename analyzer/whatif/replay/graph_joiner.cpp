@@ -218,6 +218,7 @@ class SegmentFiller {
 
     for (uint32_t node = segment.first; node < segment.last; ++node, ++position) {
       graph_.nodes[position] = part.nodes[node];
+      graph_.step_of_node[position] = part.nodes[node].step;
       graph_.recorded.own[position] = part.own[node];
       graph_.first_edge[position] = at;
       for (uint32_t e = part.first_edge[node]; e < part.first_edge[node + 1]; ++e) {
@@ -250,6 +251,7 @@ class SegmentFiller {
     node.row = segment.first;
 
     graph_.nodes[segment.position] = node;
+    graph_.step_of_node[segment.position] = node.step;
     graph_.recorded.own[segment.position] = joined_.stats[segment.first].transfer_ns;
     uint32_t at = segment.edge;
     graph_.first_edge[segment.position] = at;
@@ -283,6 +285,7 @@ void resize_long(base::Column<T>& column, size_t count) {
 /// Makes room for so many nodes and edges, and fills the root.
 void make_room(ReplayGraph& graph, size_t nodes, size_t edges) {
   resize_long(graph.nodes, nodes);
+  resize_long(graph.step_of_node, nodes);
   resize_long(graph.recorded.own, nodes);
   resize_long(graph.first_edge, nodes + 1);
   resize_long(graph.source, edges);
@@ -291,6 +294,7 @@ void make_room(ReplayGraph& graph, size_t nodes, size_t edges) {
   resize_long(graph.typical_lag, edges);
 
   graph.nodes[0] = ReplayNode{};
+  graph.step_of_node[0] = graph.nodes[0].step;
   graph.recorded.own[0] = 0;
   graph.first_edge[0] = 0;
   graph.first_edge[nodes] = static_cast<uint32_t>(edges);

@@ -160,18 +160,23 @@ ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
   ReplayTimes times;
   base::reserve_long(times.over, graph.nodes.size());
   times.over.resize(graph.nodes.size());
+  if (!times.over.empty()) times.over[0] = 0;
   times.step_end.assign(graph.steps.size(), std::numeric_limits<int64_t>::min() / 2);
   times.step_last.assign(graph.steps.size(), 0);
   uint32_t const* const source = sources.empty() ? graph.source.data() : sources.data();
 
+  // Most nodes follow the one before them: its end is at hand sooner than memory gives it back.
+  int64_t previous = times.over.empty() ? 0 : times.over[0];
   for (size_t node = 1; node < graph.nodes.size(); ++node) {
     int64_t over = std::numeric_limits<int64_t>::min() / 2;
-    for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e)
-      over = std::max(over, times.over[source[e]] + lag[e]);
+    for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e) {
+      int64_t const from = source[e] + 1 == node ? previous : times.over[source[e]];
+      over = std::max(over, from + lag[e]);
+    }
     over = std::min(std::min(over, model::kMaxTime) + own[node], model::kMaxTime);
-    times.over[node] = over;
+    times.over[node] = previous = over;
 
-    if (int32_t const step = graph.nodes[node].step; step >= 0) {
+    if (int32_t const step = graph.step_of_node[node]; step >= 0) {
       auto const place = static_cast<size_t>(step);
       if (over <= times.step_end[place]) continue;
       times.step_end[place] = over;

@@ -18,7 +18,7 @@ inline constexpr double kReplayCaution = 0.02;
 inline constexpr double kReplayRefusal = 0.05;
 
 struct ReplayTimes {
-  std::vector<int64_t> over;        ///< by node: when it is over
+  base::Column<int64_t> over;       ///< by node: when it is over
   std::vector<int64_t> step_end;    ///< by step: when the last of its ops is over
   std::vector<uint32_t> step_last;  ///< by step: the node of that op
 };

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 
 #include "analyzer/metrics/critical_path/dependency_graphs.h"
 #include "analyzer/whatif/replay/graph_joiner.h"
 #include "analyzer/whatif/replay/process_nodes.h"
+#include "trace/base/huge_pages.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -86,6 +88,22 @@ class ReplaySteps {
   std::vector<std::vector<int32_t>> step_of_row_;  ///< by process
 };
 
+/// In parts that each keep a core busy for some 100 µs.
+template <class T>
+base::Column<T> copy_column(base::Column<T> const& column) {
+  constexpr size_t kPart = size_t{1} << 17U;
+  base::Column<T> copy;
+  base::reserve_long(copy, column.size());
+  copy.resize(column.size());
+
+  tbb::parallel_for(tbb::blocked_range<size_t>(0, column.size(), kPart), [&](auto const& part) {
+    std::copy(column.begin() + static_cast<ptrdiff_t>(part.begin()),
+              column.begin() + static_cast<ptrdiff_t>(part.end()),
+              copy.begin() + static_cast<ptrdiff_t>(part.begin()));
+  });
+  return copy;
+}
+
 }  // namespace
 
 ReplayGraph make_replay_graph(ReplayInput const& input) {
@@ -116,6 +134,10 @@ ReplayGraph make_replay_graph(ReplayInput const& input) {
   result.steps = std::move(steps).take();
   join_nodes(parts, input.collectives, result);
   return result;
+}
+
+ReplayWeights copy_weights(ReplayWeights const& weights) {
+  return {copy_column(weights.own), copy_column(weights.lag), copy_column(weights.source)};
 }
 
 }  // namespace stepscope::analyzer

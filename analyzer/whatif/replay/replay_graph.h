@@ -80,6 +80,7 @@ struct ReplayProcess {
 struct ReplayGraph {
   std::vector<ReplayProcess> processes;
   base::Column<ReplayNode> nodes;
+  base::Column<int32_t> step_of_node;  ///< the nodes' own: an evaluation reads no more of them
   base::Column<uint32_t> first_edge;   ///< by node, and one more
   base::Column<uint32_t> source;       ///< by edge
   base::Column<ReplayEdge> edge_kind;  ///< by edge
@@ -103,5 +104,8 @@ struct ReplayInput {
 };
 
 ReplayGraph make_replay_graph(ReplayInput const& input);
+
+/// A copy, made on all cores: it takes as long as an evaluation.
+ReplayWeights copy_weights(ReplayWeights const& weights);
 
 }  // namespace stepscope::analyzer

@@ -237,10 +237,10 @@ TEST(Replay, EveryNodeComesBehindWhatItWaitsFor) {
 // The twin.
 
 /// When each node would be over: relaxes all of them, in any order, until nothing changes.
-std::vector<int64_t> relaxed_times(ReplayGraph const& graph, ReplayWeights const& weights,
-                                   std::mt19937& random) {
+base::Column<int64_t> relaxed_times(ReplayGraph const& graph, ReplayWeights const& weights,
+                                    std::mt19937& random) {
   constexpr int64_t kNever = std::numeric_limits<int64_t>::min() / 2;
-  std::vector<int64_t> over(graph.nodes.size(), 0);
+  base::Column<int64_t> over(graph.nodes.size(), 0);
   std::vector<uint32_t> order(graph.nodes.size());
   std::iota(order.begin(), order.end(), 0U);
   std::shuffle(order.begin(), order.end(), random);
