@@ -33,6 +33,7 @@ struct RunSummary {
   double mean_ns = 0;         ///< of a steady step (or window): the sum of `parts_ns`
   double mean_of_all_ns = 0;  ///< of a counted step, the unusual ones included
   std::array<double, kPartCount> parts_ns{};  ///< as part_ns()
+  double exposed_late_ns = 0;                 ///< of exposed communication: caused by late peers
   std::optional<int64_t> median_ns, p95_ns;   ///< of a step's period; none without steps
   int largest_loss = -1;              ///< part with the largest mean except compute; -1 = none
   std::optional<double> utilization;  ///< busy / window over all devices
@@ -47,6 +48,7 @@ struct DeviceMean {
   size_t steps = 0;
   double step_ns = 0;                         ///< 0 without steady steps
   std::array<double, kPartCount> parts_ns{};  ///< as part_ns(); sums to step_ns
+  double exposed_late_ns = 0;                 ///< of exposed communication: caused by late peers
   std::optional<double> overlap;  ///< of communication with compute; none without communication
   [[nodiscard]] double idle_ns() const;
 };

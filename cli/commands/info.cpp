@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <numeric>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -56,6 +57,17 @@ nlohmann::json json_of(import::RankSource const& rank) {
           {"tracks", tracks},         {"facts", info.facts}};
 }
 
+/// "12, numbers 100 to 111". Empty without marked steps; those that only names tell need a look at
+/// all events.
+std::string steps_of(import::TraceSource const& source) {
+  auto const steps = source.steps();
+  if (!steps || steps->empty()) return {};
+  std::set<int64_t> numbers;
+  for (file::StepSpan const& step : *steps) numbers.insert(step.index);
+  return fmt::format("{}, numbers {} to {}", base::format_count(numbers.size()), *numbers.begin(),
+                     *numbers.rbegin());
+}
+
 /// Command lines are long, and names of megabytes exist.
 constexpr size_t kMostShownBytes = 4000;
 
@@ -77,6 +89,7 @@ void print(import::RankSource const& rank) {
   line("recorded by", info.tool);
   line("events", fmt::format("{} over {}", base::format_count(sum_of(events)),
                              base::format_duration(source.time_range().length())));
+  line("steps", steps_of(source));
   if (uint64_t const dropped = source.log().dropped; dropped > 0)
     line("dropped", base::format_count(dropped));
   for (auto const& [key, value] : info.facts) line(key, value);

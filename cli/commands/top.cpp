@@ -15,6 +15,7 @@
 #include "query/output.h"
 #include "query/part.h"
 #include "reports/text/layout.h"
+#include "reports/words/kernel_label.h"
 #include "trace/base/format.h"
 
 namespace stepscope::cli {
@@ -66,7 +67,8 @@ std::string time_of(model::Cell const& cell) {
   return base::format_duration(static_cast<int64_t>(number_of(cell)));
 }
 
-/// The answer as people read it, within the width of their terminal: names come last and are cut.
+/// The answer as people read it, within the width of their terminal: names come last and are
+/// shortened.
 class TopTable final : public query::RowSink {
  public:
   void begin(std::span<std::string const> /*columns*/) override {
@@ -101,7 +103,8 @@ void TopTable::print(int width) const {
 
     size_t const taken = reports::columns_of(line) + kGap;
     size_t const room = static_cast<size_t>(std::max(width, 0));
-    line += "  " + reports::shown(names_[i], room > taken + kLeastName ? room - taken : kLeastName);
+    line += "  " +
+            reports::kernel_label(names_[i], room > taken + kLeastName ? room - taken : kLeastName);
     std::printf("%s\n", (i == 0 ? paint.dim(line) : line).c_str());
   }
 }

@@ -87,8 +87,8 @@ std::string waterfall(std::string_view title, std::string_view what, std::string
                       std::string_view saved, std::string_view rows) {
   return subheading(title) +
          fmt::format(
-             "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">"
-             "<table class=\"waterfall\"><thead><tr><th scope=\"col\">{}</th><th></th>"
+             "<div class=\"table\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">"
+             "<table class=\"waterfall\"><thead><tr><th scope=\"col\">{}</th><td></td>"
              "<th scope=\"col\" class=\"num\">{}</th><th scope=\"col\" class=\"num\">{}</th>"
              "</tr></thead>\n<tbody>{}</tbody></table></div>\n",
              escape(tr(title)), escape(tr(what)), escape(tr(left)), escape(tr(saved)), rows);

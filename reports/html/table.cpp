@@ -100,7 +100,7 @@ std::string Table::html() const {
   }
 
   std::string out = fmt::format(
-      "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table id=\"{}\"{}{}>",
+      "<div class=\"table\" tabindex=\"0\" role=\"group\" aria-label=\"{}\"><table id=\"{}\"{}{}>",
       escape(tr(caption_)), id_, search_ ? " data-search" : "",
       filter ? fmt::format(" data-filter=\"{}\"", *filter) : "");
   out += fmt::format("<caption>{}</caption><thead><tr>", escape(tr(caption_)));

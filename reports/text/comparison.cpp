@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "reports/text/layout.h"
+#include "reports/words/kernel_label.h"
 #include "reports/words/runs/comparison_words.h"
 #include "trace/base/format.h"
 
@@ -231,7 +232,7 @@ std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChang
 
     if (count < kMostChangedRows)
       text +=
-          wrapped(fmt::format("{} ({:.4g} {})", shown(kernel.name, name_columns), calls,
+          wrapped(fmt::format("{} ({:.4g} {})", kernel_label(kernel.name, name_columns), calls,
                               calls == 1 ? "call" : "calls"),
                   width, fmt::format("  {:>10}  ", base::format_duration(std::llround(of_kernel))),
                   "              ");

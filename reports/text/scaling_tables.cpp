@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/words/kernel_label.h"
 #include "reports/words/labels.h"
 #include "reports/words/runs/replayed_curve_words.h"
 #include "reports/words/runs/scaling_words.h"
@@ -104,8 +105,8 @@ TextTable kernel_growth_table(ScalingSeries const& series, size_t rows) {
 
   for (size_t k = 0; k < std::min(rows, series.kernels.size()); ++k) {
     analyzer::KernelGrowth const& kernel = series.kernels[k];
-    std::vector<std::string> row = {kernel.name.empty() ? "all others"
-                                                        : shown(kernel.name, kMostKernelText)};
+    std::vector<std::string> row = {
+        kernel.name.empty() ? "all others" : kernel_label(kernel.name, kMostKernelText)};
 
     for (auto const& ns : kernel.ns) row.push_back(optional_ns(ns));
     row.push_back(exponent_text(kernel.exponent));

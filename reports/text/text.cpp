@@ -23,6 +23,8 @@ namespace {
 
 /// More devices than this are summarized in one line: 64 lines are too many to read.
 constexpr size_t kMaxDeviceLines = 16;
+/// A smaller share of the step is not worth words.
+constexpr double kLeastNamed = 0.005;
 /// Ranges to look at per finding; the report and the JSON have all.
 constexpr size_t kMaxEvidenceLines = 2;
 /// Bytes of a note: what an importer writes fits, what a file says is cut.
@@ -80,10 +82,13 @@ std::string split_bar(Summary const& summary, Paint const& paint, int width) {
 
   for (int i = 0; i < kPartCount; ++i) {
     if (summary.share(i) < kLeastShownShare) continue;
-    text += fmt::format("  {} {:>8} {:>10}  {}{}\n", part_marks(i, 1, paint),
+    std::string waits;
+    if (part(i).key == "exposed_comm" && summary.exposed_late_ns >= kLeastNamed * summary.mean_ns)
+      waits = fmt::format(" ({} by late peers)", duration(summary.exposed_late_ns));
+    text += fmt::format("  {} {:>8} {:>10}  {}{}{}\n", part_marks(i, 1, paint),
                         base::format_share(summary.share(i)),
                         duration(summary.parts_ns[static_cast<size_t>(i)]),
-                        part(i).idle ? "idle: " : "", part(i).label);
+                        part(i).idle ? "idle: " : "", part(i).label, waits);
   }
 
   return text;
@@ -97,12 +102,8 @@ std::string optional_share(std::optional<double> share) {
 }
 
 std::string peak_text(analyzer::DeviceStats const& device) {
-  auto const& memory = device.memory;
-  std::string peak =
-      memory.peak_reserved_bytes ? base::format_bytes(*memory.peak_reserved_bytes) : "–";
-  if (memory.peak_reserved_bytes && memory.capacity_bytes)
-    peak += " of " + base::format_bytes(*memory.capacity_bytes);
-  return peak;
+  auto const& peak = device.memory.peak_reserved_bytes;
+  return peak ? base::format_bytes(*peak) : "–";
 }
 
 /// Window and busy time of the whole recording.
@@ -123,22 +124,15 @@ std::vector<std::string> window_row(model::Run const& run, analyzer::DeviceStats
           peak_text(device)};
 }
 
-/// Means over the steady steps, as in the verdict and the findings; then the busy share of the
-/// device in the whole recording.
+/// Means over the steady steps, as in the verdict and the findings.
 std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceStats const& device,
                                    DeviceMean const& mean) {
   auto const share = [&](double ns) { return share_text(ns, mean.step_ns); };
 
-  return {device_label(run, device.ref),
-          mean.steps > 0 ? duration(mean.step_ns) : "–",
-          share(mean.parts_ns[0]),
-          share(mean.parts_ns[1]),
-          share(mean.parts_ns[2]),
-          share(mean.idle_ns()),
-          optional_share(mean.overlap),
-          base::format_duration(device.time.window_ns),
-          optional_share(device.time.utilization()),
-          peak_text(device)};
+  return {device_label(run, device.ref), mean.steps > 0 ? duration(mean.step_ns) : "–",
+          share(mean.parts_ns[0]),       share(mean.parts_ns[1]),
+          share(mean.parts_ns[2]),       share(mean.idle_ns()),
+          optional_share(mean.overlap),  peak_text(device)};
 }
 
 std::string device_rows_text(model::Run const& run, analyzer::Analysis const& analysis,
@@ -146,11 +140,10 @@ std::string device_rows_text(model::Run const& run, analyzer::Analysis const& an
   if (analysis.devices.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   if (summary.has_steps)
-    rows.push_back({"device", "step", "compute", "exp. comm", "exp. copy", "idle", "overlap",
-                    "window", "busy", "peak reserved"});
+    rows.push_back({"device", "step", "compute", "comm", "copy", "idle", "overlap", "peak memory"});
   else
-    rows.push_back({"device", "window", "busy", "compute", "exp. comm", "exp. copy", "idle",
-                    "overlap", "peak reserved"});
+    rows.push_back(
+        {"device", "window", "busy", "compute", "comm", "copy", "idle", "overlap", "peak memory"});
 
   size_t const shown_devices = std::min(analysis.devices.size(), kMaxDeviceLines);
   std::vector<DeviceMean> const means = device_means(analysis);
@@ -160,9 +153,10 @@ std::string device_rows_text(model::Run const& run, analyzer::Analysis const& an
 
   constexpr int kUsualWidth = 100;
   std::string text = wrapped(
-      summary.has_steps ? "In the steps; window and busy: in the whole recording, from the first "
-                          "to the last device operation"
-                        : "In the whole recording, from the first to the last device operation",
+      summary.has_steps
+          ? "In a step. comm, copy: exposed; overlap: of all communication with compute"
+          : "In the whole recording, from the first to the last device operation. comm, copy: "
+            "exposed; overlap: of all communication with compute",
       paint.width > 0 ? std::max(paint.width, 60) : kUsualWidth, "  ", "  ");
   text += aligned(rows, paint);
   if (shown_devices < analysis.devices.size())
@@ -231,7 +225,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   text += "\n" + wrapped(verdict(run, analysis, summary), width, "", "");
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
   if (!analysis.devices.empty()) text += "\n" + device_rows_text(run, analysis, summary, paint);
-  text += waits_text(run, analysis, width);
+  text += waits_text(run, analysis, paint, width);
   if (analysis.slowdown)
     text += "\n" + wrapped(slowdown_sentence(*analysis.slowdown), width, "  ", "    ");
   text += hosts_text(run, analysis, paint, width);

@@ -302,16 +302,6 @@ std::string gain_text(double gain) {
                                 : base::format_count(static_cast<uint64_t>(std::llround(times))));
 }
 
-std::string_view without_arguments(std::string_view kernel) {
-  if (!kernel.ends_with(')')) return kernel;
-  size_t depth = 0;
-  for (size_t at = kernel.size(); at > 1; --at) {
-    if (kernel[at - 1] == ')') ++depth;
-    if (kernel[at - 1] == '(' && --depth == 0) return kernel.substr(0, at - 1);
-  }
-  return kernel;
-}
-
 std::string shown(std::string_view text, size_t limit) {
   if (text.size() <= limit) return base::printable(text);
   // Not inside a UTF-8 sequence.

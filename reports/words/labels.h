@@ -62,10 +62,6 @@ std::string gains_of(analyzer::Finding const& finding);
 /// Text for a gain of T / (T − cost) − 1: "18.0 % faster", or "2.4 × as fast" from 1 on.
 std::string gain_text(double gain);
 
-/// A kernel's name without the types of its arguments, which fill lines and tell nothing: "void
-/// gemm<float, 4>(int, float*)" → "void gemm<float, 4>".
-std::string_view without_arguments(std::string_view kernel);
-
 /// Trace text for people: printable, and cut at `limit` bytes (names of megabytes exist).
 std::string shown(std::string_view text, size_t limit = 300);
 

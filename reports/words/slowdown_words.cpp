@@ -22,6 +22,10 @@ bool is_worth_naming(std::optional<double> share) {
 
 }  // namespace
 
+std::string share_of_loss(double share) {
+  return share >= 1 ? std::string(tr("all")) : base::format_share(share);
+}
+
 std::string slowdown_text(double s) { return fmt::format("{:.3f}", s); }
 
 std::string slowdown_sentence(analyzer::SlowdownStats const& slowdown) {
@@ -38,11 +42,10 @@ std::string slowdown_sentence(analyzer::SlowdownStats const& slowdown) {
   }
 
   if (is_worth_naming(slowdown.m_stage))
-    text +=
-        tr(" The last stage accounts for {} of the loss.", base::format_share(*slowdown.m_stage));
+    text += tr(" The last stage accounts for {} of the loss.", share_of_loss(*slowdown.m_stage));
   if (is_worth_naming(slowdown.m_worker))
     text += tr(" The slowest workers (3 % of all) account for {} of the loss.",
-               base::format_share(*slowdown.m_worker));
+               share_of_loss(*slowdown.m_worker));
   return text;
 }
 

@@ -7,6 +7,8 @@
 
 namespace stepscope::reports {
 
+/// "45.1 %", or "all": more than the loss goes with a part that makes others wait, too.
+std::string share_of_loss(double share);
 /// "1.232": a step's length over that of equal workers.
 std::string slowdown_text(double s);
 /// How long a step would be with equally fast workers, and who loses the difference. Unbroken.

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/words/kernel_label.h"
 #include "reports/words/labels.h"
 #include "reports/words/runs/comparison_words.h"
 #include "trace/base/format.h"
@@ -185,9 +186,10 @@ std::vector<std::vector<std::string>> residual_rows(ReplayBaseline const& baseli
       {"unusual delays of", "class", "per step", "operations"}};
 
   for (analyzer::ReplayResidual const& residual : baseline.residuals)
-    rows.push_back(
-        {shown(residual.name, kMostWhatIfName), std::string(path_part(residual.path_class).label),
-         signed_duration(static_cast<double>(residual.ns)), base::format_count(residual.count)});
+    rows.push_back({kernel_label(residual.name, kMostWhatIfName),
+                    std::string(path_part(residual.path_class).label),
+                    signed_duration(static_cast<double>(residual.ns)),
+                    base::format_count(residual.count)});
   return rows;
 }
 
@@ -219,7 +221,7 @@ std::vector<std::vector<std::string>> fix_rows(analyzer::Analysis const& analysi
 
 std::string next_bottleneck(WhatIfAnswer const& answer) {
   std::string const label(path_part(answer.next_class).label);
-  return answer.next.empty() ? label : label + ": " + shown(answer.next, kMostWhatIfName);
+  return answer.next.empty() ? label : label + ": " + kernel_label(answer.next, kMostWhatIfName);
 }
 
 std::string path_shares(analyzer::PathSplit const& path) {

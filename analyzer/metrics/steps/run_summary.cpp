@@ -25,6 +25,7 @@ void summarize_steps(Analysis const& analysis, RunSummary& summary) {
     }
     for (size_t i = 0; i < period.parts_ns.size(); ++i)
       summary.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
+    summary.exposed_late_ns += static_cast<double>(period.step->time.exposed_late_ns);
     ++steady;
   }
 
@@ -35,6 +36,7 @@ void summarize_steps(Analysis const& analysis, RunSummary& summary) {
 
   summary.has_steps = true;
   for (double& ns : summary.parts_ns) ns /= static_cast<double>(steady);
+  summary.exposed_late_ns /= static_cast<double>(steady);
   summary.mean_of_all_ns /= static_cast<double>(lengths.size());
   Distribution const periods = distribution(lengths);
   summary.median_ns = periods.median;
@@ -132,6 +134,7 @@ std::vector<DeviceMean> device_means(Analysis const& analysis) {
     mean.step_ns += static_cast<double>(period.when.length());
     for (size_t i = 0; i < mean.parts_ns.size(); ++i)
       mean.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
+    mean.exposed_late_ns += static_cast<double>(period.step->time.exposed_late_ns);
     comm[d] += static_cast<double>(period.step->time.comm_ns);
     exposed[d] += static_cast<double>(period.step->time.exposed_comm_ns);
   }
@@ -141,6 +144,7 @@ std::vector<DeviceMean> device_means(Analysis const& analysis) {
     auto const steps = static_cast<double>(means[d].steps);
     means[d].step_ns /= steps;
     for (double& ns : means[d].parts_ns) ns /= steps;
+    means[d].exposed_late_ns /= steps;
     if (comm[d] > 0) means[d].overlap = 1 - exposed[d] / comm[d];
   }
   return means;

@@ -304,7 +304,7 @@ std::string slowdown_map(analyzer::SlowdownStats const& slowdown) {
       tr("Length of a step with one worker as recorded and all others equal, over that of equal "
          "workers"));
   return fmt::format(
-      "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">"
+      "<div class=\"table\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\">"
       "<table id=\"slowdown-map\" class=\"heatmap\"><caption>{0}</caption>"
       "<thead><tr><th scope=\"col\">{1}</th>{2}</tr></thead>\n<tbody>{3}</tbody></table></div>\n",
       caption, tr("PP rank, by DP rank"), head, body);

@@ -124,7 +124,7 @@ std::string html_scatter(std::string_view title, std::string_view x_title, std::
   std::string const shown_title = escape(tr(title));
   std::string out = fmt::format(
       "<figure class=\"scatter\"><figcaption>{}</figcaption>"
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">"
+      "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">"
       "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
       shown_title, shown_title, kWidth, kHeight,
       tr("Chart: {}. Its data follow as a table.", shown_title));

@@ -73,6 +73,7 @@ function makeSearchable(table: HTMLTableElement): void {
 export function enhanceTables(): void {
   for (const table of document.querySelectorAll<HTMLTableElement>("main table")) {
     if (table.dataset.search !== undefined) makeSearchable(table);
-    makeSortable(table);
+    // The rows of a waterfall follow from each other.
+    if (!table.classList.contains("waterfall")) makeSortable(table);
   }
 }

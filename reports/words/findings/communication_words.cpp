@@ -1,5 +1,6 @@
 #include "reports/words/findings/communication_words.h"
 
+#include "reports/words/slowdown_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -94,12 +95,13 @@ std::string describe_workers(FindingContext const& seen) {
   std::string text;
 
   bool const is_worker = seen.has_subject("cause", "worker");
+  std::string const loss = share_of_loss(seen.metric("share_of_loss").value_or(0));
   if (is_worker && seen.metric("slow_data_rank"))
     text = tr(" The worker of PP rank {} and DP rank {} accounts for {} of the loss.",
-              seen.text("slow_stage"), seen.text("slow_data_rank"), seen.text("share_of_loss"));
+              seen.text("slow_stage"), seen.text("slow_data_rank"), loss);
   else if (seen.metric("slow_stage"))
-    text = tr(" The stage of PP rank {} accounts for {} of the loss.", seen.text("slow_stage"),
-              seen.text("share_of_loss"));
+    text =
+        tr(" The stage of PP rank {} accounts for {} of the loss.", seen.text("slow_stage"), loss);
 
   if (auto const own = seen.metric("own_slowdown"))
     text += tr(" With it alone slow, a step takes {:.2f} × as long as with equal workers.", *own);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/words/kernel_label.h"
 #include "reports/words/labels.h"
 #include "reports/words/language.h"
 #include "reports/words/wording.h"
@@ -30,7 +31,7 @@ struct FindingContext {
   [[nodiscard]] std::string subject(std::string_view key) const {
     for (auto const& [role, name] : finding.subjects)
       if (role == key && !name.empty())
-        return fmt::format("“{}”", shown(key == "kernel" ? without_arguments(name) : name, 120));
+        return fmt::format("“{}”", key == "kernel" ? kernel_label(name, 100) : shown(name, 120));
     return {};
   }
   [[nodiscard]] bool has_subject(std::string_view key, std::string_view name) const {

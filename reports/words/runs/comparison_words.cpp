@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/words/kernel_label.h"
 #include "reports/words/labels.h"
 #include "reports/words/language.h"
 #include "trace/base/format.h"
@@ -23,7 +24,7 @@ using analyzer::MetricFamily;
 using analyzer::Verdict;
 
 /// Names of kernels are lines long.
-constexpr size_t kMostNameBytes = 48;
+constexpr size_t kMostNameColumns = 48;
 /// What explains less of a part than this does not explain it.
 constexpr double kLeastExplained = 0.1;
 
@@ -37,21 +38,13 @@ constexpr std::array<ChangeLabel, 8> kChangeLabels = {{
     {"new kernels", "new kernels"},
     {"kernels that no longer run", "kernels that no longer run"},
     {"kernels overlap each other less", "kernels overlap each other more"},
-    {"more exposed communication", "less exposed communication"},
+    {"more exposed transfers", "less exposed transfers"},
     {"more waiting for peers", "less waiting for peers"},
     {"more exposed copies", "less exposed copies"},
 }};
 
-/// Names of kernels of one library begin alike and end alike: both ends are shown.
 std::string kernel_name(std::string const& name) {
-  if (name.empty()) return std::string(tr("further kernels"));
-  if (name.size() <= kMostNameBytes) return shown(name, kMostNameBytes);
-  constexpr size_t kEndBytes = 20;
-  size_t end = name.size() - kEndBytes;
-  while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80)
-    ++end;  // not inside a UTF-8 sequence
-  return shown(name, kMostNameBytes - kEndBytes) +
-         shown(std::string_view(name).substr(end), kEndBytes);
+  return name.empty() ? std::string(tr("further kernels")) : kernel_label(name, kMostNameColumns);
 }
 
 /// The time that a kernel contributes to a part.
@@ -121,7 +114,7 @@ std::string late_reason(Comparison const& comparison, double part_ns) {
       std::abs(most->candidate_ns - most->base_ns) < kLeastExplained * std::abs(part_ns))
     return {};
 
-  return lateness_text(*most, cause_label(most->cause), kMostNameBytes);
+  return lateness_text(*most, cause_label(most->cause), kMostNameColumns);
 }
 
 std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause, double part_ns) {
@@ -137,7 +130,7 @@ std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause,
     return {};
 
   return tr("{} in “{}”", signed_duration(most->candidate_ns - most->base_ns),
-            shown(most->name, kMostNameBytes));
+            shown(most->name, kMostNameColumns));
 }
 
 /// For programs without a device.
@@ -153,7 +146,7 @@ std::string range_reason(Comparison const& comparison, bool waits, double part_n
       most = &range;
 
   if (most == nullptr || std::abs(change(*most)) < kLeastExplained * std::abs(part_ns)) return {};
-  return tr("{} in “{}”", signed_duration(change(*most)), shown(most->name, kMostNameBytes));
+  return tr("{} in “{}”", signed_duration(change(*most)), shown(most->name, kMostNameColumns));
 }
 
 std::string_view condition_label(analyzer::Condition condition) {
@@ -289,7 +282,7 @@ std::string metric_label(Metric const& metric) {
       if (metric.name == analyzer::to_string(analyzer::StepPart::kWaiting))
         return "waiting for peers";
       if (metric.name == analyzer::to_string(analyzer::StepPart::kCommunication))
-        return "exposed communication";
+        return "exposed transfers";
       if (metric.name == analyzer::to_string(analyzer::StepPart::kCopies)) return "exposed copies";
       if (metric.name == analyzer::to_string(ChangePart::kHostWork)) return "host work";
       if (metric.name == analyzer::to_string(ChangePart::kHostInput)) return "waiting for data";
@@ -398,7 +391,7 @@ std::string difference_text(analyzer::Difference const& difference) {
     return text.empty() ? std::string("–") : shown(text, 160);
   };
   std::string const label = difference.condition == analyzer::Condition::kFact
-                                ? shown(difference.name, kMostNameBytes)
+                                ? shown(difference.name, kMostNameColumns)
                                 : std::string(tr(condition_label(difference.condition)));
   return fmt::format("{}: {} → {}", label, side(difference.base_number, difference.base),
                      side(difference.candidate_number, difference.candidate));

@@ -18,7 +18,7 @@ std::string headline(analyzer::Comparison const& comparison);
 std::string_view verdict_word(analyzer::Metric const& metric);
 std::string_view verdict_word(analyzer::Verdict verdict,
                               analyzer::MetricFamily family = analyzer::MetricFamily::kStep);
-/// "step", "exposed communication", "kernel gemm", "all-reduce of 25.0 MiB".
+/// "step", "exposed transfers", "kernel gemm", "all-reduce of 25.0 MiB".
 std::string metric_label(analyzer::Metric const& metric);
 /// The part that changed most in the direction of the step; none where nothing did.
 std::optional<analyzer::ChangePart> largest_part(analyzer::Comparison const& comparison);

@@ -46,7 +46,7 @@ constexpr std::array<FactorWords, analyzer::kLostPartCount> kLostWords = {{
     {"more kernel calls", "kernels are called more often"},
     {"other kernels", "kernels that run on only one of the two numbers of devices"},
     {"less concurrency", "kernels overlap each other less"},
-    {"exposed communication", "communication that no compute hides, without waiting"},
+    {"exposed transfers", "communication that no compute hides, but for waiting for peers"},
     {"waiting for peers",
      "for devices that are late for another reason than compute: "
      "host, input, copies, communication"},
@@ -214,8 +214,7 @@ std::string lost_part_reason(LostTime const& loss, LostPart lost) {
 std::string step_part_label(analyzer::StepPart step_part) {
   std::string_view const key = to_string(step_part);
   if (step_part == analyzer::StepPart::kWaiting) return std::string(tr("waiting for peers"));
-  if (step_part == analyzer::StepPart::kCommunication)
-    return std::string(tr("exposed communication"));
+  if (step_part == analyzer::StepPart::kCommunication) return std::string(tr("exposed transfers"));
   if (step_part == analyzer::StepPart::kCopies) return std::string(tr("exposed copies"));
   for (int i = 0; i < kPartCount; ++i)
     if (part(i).key == key)

@@ -393,6 +393,62 @@ async function testChinese() {
   }
 }
 
+// What axe-core finds of the rules of WCAG 2.2 AA and of good practice: names for screen readers, contrast, keyboards. Everything that
+// unfolds is unfolded first. Violations of lesser weight are printed and fail nothing.
+async function testAccessibility() {
+  const rules = readFileSync(join(web, "node_modules/axe-core/axe.min.js"), "utf8");
+  for (const name of ["faulty", "full", "many-ranks", "healthy", "empty", "full-zh", "scaling", "tuning", "tuning-begun"]) {
+    const page = await open(name);
+    await page.evaluate(rules);
+    await page.evaluate(() => document.querySelectorAll("details").forEach((block) => (block.open = true)));
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      await page.waitForTimeout(200);
+      const violations = await page.evaluate(async () => {
+        const found = await axe.run(document, { resultTypes: ["violations"] });
+        return found.violations.map((one) => ({ ...one, places: one.nodes.map((node) => `${node.target} ${node.any[0]?.message ?? node.html}`) }));
+      });
+      for (const { id, impact, help, places } of violations) {
+        const text = `${name}, ${colorScheme}: ${impact} ${id}: ${help}: ${places.length} places, ${places.slice(0, 3).join("; ").slice(0, 500)}`;
+        if (["serious", "critical"].includes(impact)) check(false, text);
+        else console.log(text);
+      }
+    }
+    await page.close();
+  }
+}
+
+// The page works by keys alone: Tab reaches each control, in the order of the page, and what has the focus is framed.
+async function testKeyboard() {
+  const page = await open("faulty");
+  await page.evaluate(() => document.querySelectorAll("details").forEach((block) => (block.open = true)));
+  const controls = await page.$$eval("a[href], button, select, input, summary, [tabindex='0']", (all) =>
+    all.filter((one) => one.offsetParent !== null && !one.closest("[hidden]") && one.tabIndex >= 0).length,
+  );
+  const seen = [];
+  for (let presses = 0; presses < controls + 20; ++presses) {
+    await page.keyboard.press("Tab");
+    const at = await page.evaluate(() => {
+      const one = document.activeElement;
+      const style = getComputedStyle(one);
+      const all = [...document.querySelectorAll("*")];
+      return { place: all.indexOf(one), body: one === document.body, framed: style.outlineStyle !== "none", what: one.outerHTML.slice(0, 120) };
+    });
+    if (at.body || (seen.length > 0 && at.place <= seen[0].place)) break;
+    check(at.framed, `faulty: what has the focus is not framed: ${at.what}`);
+    seen.push(at);
+  }
+  check(seen.length >= controls, `faulty: Tab reaches ${seen.length} of ${controls} controls`);
+  check(seen.every((one, i) => i === 0 || seen[i - 1].place < one.place), "faulty: the order of Tab is not that of the page");
+
+  const first = page.locator("button.jump").first();
+  await first.focus();
+  await page.keyboard.press("Enter");
+  const chosen = await page.$eval("#timeline select", (select) => select.value);
+  check(chosen.startsWith("finding-"), `faulty: Enter on a finding's button shows ${chosen}`);
+  await page.close();
+}
+
 async function testWithoutScript() {
   const browser = context.browser() ?? (await chromium.launch({ executablePath: browserPath, timeout: kPatienceMs, args: ["--no-sandbox", "--disable-gpu"] }));
   const plain = await browser.newContext({ javaScriptEnabled: false });
@@ -419,6 +475,8 @@ try {
   await testScaling();
   await testTuning();
   await testChinese();
+  await testAccessibility();
+  await testKeyboard();
   await testWithoutScript();
 } finally {
   await context.close();

@@ -22,6 +22,14 @@ inline Sample make_sample(support::SyntheticOptions const& options = {}) {
   return sample;
 }
 
+/// Rank 1 computes longer than rank 0.
+inline Sample make_late_sample() {
+  support::SyntheticOptions options;
+  options.process_per_device = true;
+  options.straggler_device = 1;
+  return make_sample(options);
+}
+
 /// A run that waits for its input most of the time.
 inline Sample make_slow_sample() {
   support::SyntheticOptions options;

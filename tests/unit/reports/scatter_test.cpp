@@ -39,7 +39,7 @@ TEST(Scatter, ShowsEachPointWithItsLabelAndTheDiagonal) {
   EXPECT_THAT(svg, HasSubstr("<title>workers=8</title>"));
   EXPECT_THAT(svg, HasSubstr("class=\"exact\""));
   EXPECT_THAT(svg, HasSubstr(">7</text>"));
-  EXPECT_THAT(svg, HasSubstr("role=\"region\""));
+  EXPECT_THAT(svg, HasSubstr("role=\"group\""));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }
 

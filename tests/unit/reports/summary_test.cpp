@@ -112,13 +112,6 @@ TEST(Labels, devices_are_named_with_as_much_as_tells_them_apart) {
   EXPECT_EQ(device_label(processes.run, {1, 0}), "rank 1");
 }
 
-TEST(Labels, kernels_are_named_without_the_types_of_their_arguments) {
-  EXPECT_EQ(without_arguments("void gemm<float, 4>(int, float (*)(int))"), "void gemm<float, 4>");
-  EXPECT_EQ(without_arguments("void (anonymous namespace)::f()"), "void (anonymous namespace)::f");
-  for (char const* const name : {"gemm", "", "()", "(a)", ")", "a)b)", "void f(int) [clone .1]"})
-    EXPECT_EQ(without_arguments(name), name);
-}
-
 TEST(Labels, long_names_are_cut_between_characters) {
   EXPECT_EQ(shown("aäb", 2), "a…");
   EXPECT_EQ(shown("abc", 3), "abc");

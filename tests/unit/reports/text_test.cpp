@@ -34,7 +34,7 @@ TEST(AnalysisText, fits_a_terminal_of_80_columns_and_loses_nothing) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 80U) << line;
 
   std::string const wide = analysis_text(sample.run, sample.analysis);
-  for (char const* const column : {"device ", "exp. comm", "overlap", "peak reserved"}) {
+  for (char const* const column : {"device ", " comm", "overlap", "peak memory"}) {
     EXPECT_THAT(wide, HasSubstr(column));
     EXPECT_THAT(narrow, HasSubstr(column));
   }
@@ -63,15 +63,25 @@ TEST(AnalysisText, names_of_the_trace_cannot_send_escape_codes) {
   EXPECT_THAT(analysis_text(sample.run, sample.analysis), Not(HasSubstr("\x1b")));
 }
 
-TEST(AnalysisText, lines_keep_to_the_width) {
-  Sample const sample = make_slow_sample();
-  TextOptions options;
-  options.width = 80;
-  std::istringstream lines(analysis_text(sample.run, sample.analysis, options));
+TEST(AnalysisText, tables_fit_80_columns_in_pipes_too) {
+  Sample const sample = make_late_sample();
+  std::istringstream lines(analysis_text(sample.run, sample.analysis));
   for (std::string line; std::getline(lines, line);)
-    if (line.find("window") == std::string::npos && line.find("device ") == std::string::npos) {
+    if (line.find("  rank ") == 0 || line.find("  device ") == 0) {
       EXPECT_LE(columns_of(line), 80U) << line;
     }
+}
+
+TEST(AnalysisText, has_a_line_a_device_for_waiting) {
+  Sample const sample = make_late_sample();
+  std::string const text = analysis_text(sample.run, sample.analysis);
+  EXPECT_THAT(text, testing::ContainsRegex("exposed communication \\([0-9.]+ ms by late peers\\)"));
+  EXPECT_THAT(text, testing::ContainsRegex("device +waits +causes  mostly by\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("rank 1 +0 ns +100\\.0 %  compute\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("rank 0 +[0-9.]+ ms +0\\.0 %\n"));
+
+  Sample const alone = make_slow_sample();
+  EXPECT_THAT(analysis_text(alone.run, alone.analysis), Not(HasSubstr("mostly by")));
 }
 
 TEST(AnalysisText, notes_on_the_recording_are_one_list) {
@@ -112,8 +122,9 @@ TEST(Wrapped, breaks_at_blanks_and_indents) {
 
 TEST(AnalysisText, says_what_the_numbers_of_devices_are_of) {
   Sample sample = make_slow_sample();
-  EXPECT_THAT(analysis_text(sample.run, sample.analysis),
-              HasSubstr("In the steps; window and busy: in the whole recording, from the first"));
+  EXPECT_THAT(
+      analysis_text(sample.run, sample.analysis),
+      HasSubstr("In a step. comm, copy: exposed; overlap: of all communication with compute"));
   sample.analysis.steps.clear();
   EXPECT_THAT(analysis_text(sample.run, sample.analysis),
               HasSubstr("In the whole recording, from the first to the last"));

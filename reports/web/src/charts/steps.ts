@@ -105,7 +105,7 @@ export function drawSteps(plot: HTMLElement, data: Data): void {
   const top = largest(data.steps);
   plot.before(partKey(data.steps, data.parts, top));
   const panel = (steps: () => StepsOfDevice) => {
-    const title = element("h4", { textContent: steps().device });
+    const title = element("h3", { textContent: steps().device });
     const area = element("div");
     plot.append(element("div", { className: "panel" }, title, area));
     const { redraw } = mount(area, 240, (width) => option(steps(), data.parts, top, width));

@@ -17,7 +17,7 @@
 #include "reports/sarif/sarif.h"
 #include "reports/words/runs/gate_words.h"
 #include "tests/support/paths.h"
-#include "tests/unit/reports/gate_results.h"
+#include "tests/unit/reports/gate/gate_results.h"
 
 namespace stepscope::reports {
 namespace {

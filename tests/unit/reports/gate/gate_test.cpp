@@ -5,7 +5,7 @@
 #include "reports/markdown/markdown.h"
 #include "reports/text/gate.h"
 #include "reports/words/runs/gate_words.h"
-#include "tests/unit/reports/gate_results.h"
+#include "tests/unit/reports/gate/gate_results.h"
 
 namespace stepscope::reports {
 namespace {

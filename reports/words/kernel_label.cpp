@@ -1,0 +1,91 @@
+#include "reports/words/kernel_label.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+bool is_of_identifier(char c) {
+  auto const byte = static_cast<unsigned char>(c);
+  return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
+}
+
+size_t columns_of_name(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+/// "at::native::Add<c10::Half>" → "Add<Half>". What stands before "::" goes if it is an identifier
+/// or "(anonymous namespace)"; template arguments and lambdas there stay, for they tell apart.
+std::string without_scopes(std::string_view name) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  std::string text;
+  for (size_t at = 0; at < name.size();) {
+    if (name.substr(at, 2) != "::") {
+      text += name[at++];
+      continue;
+    }
+
+    std::string_view const written = text;
+    if (written.ends_with(kAnonymous)) {
+      text.resize(text.size() - kAnonymous.size());
+      at += 2;
+      continue;
+    }
+    size_t first = text.size();
+    while (first > 0 && is_of_identifier(text[first - 1])) --first;
+    if (first == text.size() && first > 0)
+      text += "::";
+    else
+      text.resize(first);
+    at += 2;
+  }
+  return text;
+}
+
+/// Byte position of a column.
+size_t byte_of_column(std::string_view text, size_t column) {
+  size_t at = 0;
+  for (; at < text.size(); ++at)
+    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80 && column-- == 0) break;
+  return at;
+}
+
+/// Names of one library begin alike and often end alike: both ends are kept.
+std::string without_middle(std::string const& text, size_t most_columns) {
+  size_t const columns = columns_of_name(text);
+  if (columns <= most_columns || most_columns < 2) return text;
+  size_t const kept = most_columns - 1, tail = kept * 2 / 5;
+  return text.substr(0, byte_of_column(text, kept - tail)) + "…" +
+         text.substr(byte_of_column(text, columns - tail));
+}
+
+}  // namespace
+
+std::string_view without_arguments(std::string_view kernel) {
+  if (!kernel.ends_with(')')) return kernel;
+  size_t depth = 0;
+  for (size_t at = kernel.size(); at > 1; --at) {
+    if (kernel[at - 1] == ')') ++depth;
+    if (kernel[at - 1] == '(' && --depth == 0) return kernel.substr(0, at - 1);
+  }
+  return kernel;
+}
+
+std::string kernel_label(std::string_view kernel, size_t most_columns) {
+  constexpr size_t kMostBytes = 4096;  // names of megabytes exist
+  constexpr std::string_view kVoid = "void ";
+  if (kernel.size() <= most_columns) return base::printable(kernel);
+  std::string_view name = without_arguments(kernel.substr(0, kMostBytes));
+  if (name.starts_with(kVoid) && name.size() > kVoid.size()) name.remove_prefix(kVoid.size());
+
+  std::string label = base::printable(name);
+  if (columns_of_name(label) > most_columns) label = without_scopes(label);
+  return without_middle(label, most_columns);
+}
+
+}  // namespace stepscope::reports

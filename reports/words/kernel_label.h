@@ -1,0 +1,19 @@
+// Names of kernels, short enough for a line and still told apart.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace stepscope::reports {
+
+/// A kernel's name without the types of its arguments, which fill lines and tell nothing: "void
+/// gemm<float, 4>(int, float*)" → "void gemm<float, 4>".
+std::string_view without_arguments(std::string_view kernel);
+
+/// The name in at most so many columns, printable. It loses what tells least first: the types of
+/// its arguments and `void`; then all scopes, so that functors stay ("at::native::vectorized<4,
+/// at::native::Add<float> >" → "vectorized<4, Add<float> >"); then its middle. Any text is a name.
+std::string kernel_label(std::string_view kernel, size_t most_columns);
+
+}  // namespace stepscope::reports

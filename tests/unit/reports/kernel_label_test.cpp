@@ -1,0 +1,62 @@
+// Names of kernels in lines: what tells them apart stays longest.
+#include <random>
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+
+#include "reports/text/layout.h"
+#include "reports/words/kernel_label.h"
+
+namespace stepscope::reports {
+namespace {
+
+constexpr std::string_view kAdd =
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::Half>, "
+    "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<c10::Half>, "
+    "at::detail::Array<char*, 3>)";
+
+TEST(KernelLabel, arguments_are_left_out) {
+  EXPECT_EQ(without_arguments("void gemm<float, 4>(int, float (*)(int))"), "void gemm<float, 4>");
+  EXPECT_EQ(without_arguments("void (anonymous namespace)::f()"), "void (anonymous namespace)::f");
+  for (char const* const name : {"gemm", "", "()", "(a)", ")", "a)b)", "void f(int) [clone .1]"})
+    EXPECT_EQ(without_arguments(name), name);
+}
+
+TEST(KernelLabel, a_short_name_stays) {
+  EXPECT_EQ(kernel_label("ampere_sgemm_128x64_nn", 48), "ampere_sgemm_128x64_nn");
+  EXPECT_EQ(kernel_label("void f(int)", 48), "void f(int)");
+  EXPECT_EQ(kernel_label("", 48), "");
+}
+
+TEST(KernelLabel, functors_stay_and_scopes_go) {
+  EXPECT_EQ(kernel_label(kAdd, 120),
+            "at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::Half>, "
+            "at::detail::Array<char*, 3> >");
+  EXPECT_EQ(kernel_label(kAdd, 80),
+            "vectorized_elementwise_kernel<4, CUDAFunctor_add<Half>, Array<char*, 3> >");
+
+  EXPECT_EQ(kernel_label(kAdd, 48), "vectorized_elementwise_kernel… Array<char*, 3> >");
+  EXPECT_EQ(kernel_label("void at::native::(anonymous namespace)::softmax<float>(float*, int)", 30),
+            "softmax<float>");
+  EXPECT_EQ(kernel_label("void scoped<int>::operator()(a very long list of arguments)", 30),
+            "scoped<int>::operator()");
+}
+
+/// Whatever the bytes are, the label fits and is printable.
+TEST(KernelLabel, any_text_fits) {
+  std::minstd_rand random(1);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string name;
+    for (size_t i = random() % 200; i > 0; --i)
+      name += round % 2 == 0 ? static_cast<char>(random()) : ":<>( )é\x1b"[random() % 10];
+
+    size_t const most = 2 + random() % 60;
+    std::string const label = kernel_label(name, most);
+    EXPECT_TRUE(columns_of(label) <= most || name.size() <= most) << label;
+    EXPECT_EQ(label.find('\x1b'), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace stepscope::reports
