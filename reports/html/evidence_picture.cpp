@@ -36,6 +36,9 @@ constexpr std::array<std::pair<char const*, char const*>, kSpanClassCount> kClas
      {"step", "step"},
      {"launch", "launch call"}}};
 
+/// Devices that a picture of waiting shows: the late one, those that wait for it.
+constexpr size_t kPictureDevices = 6;
+
 struct Lane {
   std::string label;
   std::vector<Span> spans;
@@ -108,6 +111,17 @@ std::vector<Lane> stream_lanes(Picture const& picture, model::Trace const& trace
   return lanes;
 }
 
+/// `label` and `key` are HTML.
+std::string scene(std::string const& label, std::string const& lanes, model::Interval shown,
+                  Page const& page, std::string const& key) {
+  return fmt::format(
+      "<div class=\"scene\" role=\"img\" aria-label=\"{}\">{}"
+      "<div class=\"lane "
+      "ends\"><span></span><div><span>{}</span><span>{}</span></div></div>{}</div>",
+      label, lanes, format_instant(shown.begin - page.range.begin),
+      format_instant(shown.end - page.range.begin), key);
+}
+
 /// The marked place, and what the colours mean.
 std::string key_of(Page const& page, analyzer::Finding::Evidence const& place,
                    std::vector<Lane> const& lanes) {
@@ -149,30 +163,144 @@ std::string picture_of(Page const& page, model::RankTrace const& rank,
   std::string html;
   for (Lane const& lane : lanes) html += picture.html(lane, mark);
 
-  return fmt::format(
-      "<div class=\"scene\" role=\"img\" aria-label=\"{}\">{}"
-      "<div class=\"lane "
-      "ends\"><span></span><div><span>{}</span><span>{}</span></div></div>{}</div>",
+  return scene(
       tr("{}, {} before and after the marked {}", escape(device_label(page.run, place.ref)),
          base::format_duration(place.when.begin - shown.begin),
          base::format_duration(place.when.length())),
-      html, format_instant(shown.begin - page.range.begin),
-      format_instant(shown.end - page.range.begin), key_of(page, place, lanes));
+      html, shown, page, key_of(page, place, lanes));
+}
+
+// Waiting for another device: a lane for each, so that culprit and victims are seen together.
+
+bool waits_for_another(analyzer::Finding const& finding, analyzer::Finding::Evidence const& place) {
+  return finding.where && *finding.where != place.ref;
+}
+
+/// The collective in which the device waits there; null: none is known.
+analyzer::CollectiveStats const* collective_at(analyzer::Analysis const& analysis,
+                                               analyzer::Finding::Evidence const& place) {
+  for (analyzer::CollectiveStats const& collective : analysis.collectives)
+    for (auto const& participant : collective.participants)
+      if (participant.ref == place.ref && participant.when.begin == place.when.begin)
+        return &collective;
+  return nullptr;
+}
+
+/// A device and the stretch that is marked in its lane: from its arrival to the end of its wait.
+struct WaitingDevice {
+  analyzer::DeviceRef ref;
+  std::optional<model::Interval> wait;
+};
+
+/// The late device, the one that waits, and others of the collective; by ref.
+std::vector<WaitingDevice> waiting_devices(analyzer::Analysis const& analysis,
+                                           analyzer::Finding const& finding,
+                                           analyzer::Finding::Evidence const& place) {
+  std::vector<WaitingDevice> devices;
+  analyzer::CollectiveStats const* const collective = collective_at(analysis, place);
+  auto const add = [&](analyzer::DeviceRef ref) {
+    bool const is_there =
+        std::any_of(devices.begin(), devices.end(),
+                    [&](WaitingDevice const& device) { return device.ref == ref; });
+    if (is_there || devices.size() == kPictureDevices) return;
+    WaitingDevice& device = devices.emplace_back(WaitingDevice{ref, {}});
+    if (collective == nullptr) return;
+    for (auto const& participant : collective->participants)
+      if (participant.ref == ref)
+        device.wait = {participant.when.begin, participant.when.begin + participant.wait_ns};
+  };
+
+  add(*finding.where);
+  add(place.ref);
+  if (collective != nullptr)
+    for (auto const& participant : collective->participants) add(participant.ref);
+  std::sort(devices.begin(), devices.end(),
+            [](auto const& a, auto const& b) { return a.ref < b.ref; });
+  return devices;
+}
+
+/// All streams of a device in one lane: compute lies over copies, and these over communication, as
+/// they hide each other.
+Lane merged_lane(Picture const& picture, model::Trace const& trace, analyzer::DeviceRef ref,
+                 std::string label) {
+  std::vector<Lane> lanes = stream_lanes(picture, trace, ref.device);
+  Lane merged{std::move(label), {}, 0};
+  for (SpanClass const cls : {SpanClass::kComm, SpanClass::kCopy, SpanClass::kCompute})
+    for (Lane const& lane : lanes)
+      for (Span const& span : lane.spans)
+        if (span.cls == cls) merged.spans.push_back(span);
+  return merged;
+}
+
+/// The lanes of those devices that are of this process.
+std::string lanes_of_waiting(Page const& page, size_t process, model::RankTrace const& rank,
+                             analyzer::Finding const& finding,
+                             analyzer::Finding::Evidence const& place) {
+  model::Interval const shown = widened(place.when, kContext, 1000, page.range);
+  if (shown.length() <= 0) return {};
+  Picture const picture(rank, {shown.begin - rank.offset_ns, shown.end - rank.offset_ns});
+
+  std::string html;
+  for (WaitingDevice const& device : waiting_devices(page.analysis, finding, place)) {
+    if (device.ref.rank_index != static_cast<int32_t>(process)) continue;
+    std::string label = device_label(page.run, device.ref);
+    if (device.ref == *finding.where) label = tr("{}: late", label);
+
+    model::Interval const wait = device.wait.value_or(place.when);
+    html += picture.html(merged_lane(picture, rank.trace, device.ref, std::move(label)),
+                         {wait.begin - rank.offset_ns, wait.end - rank.offset_ns});
+  }
+  return html;
+}
+
+std::string picture_of_waiting(Page const& page, analyzer::Finding const& finding,
+                               analyzer::Finding::Evidence const& place, std::string const& lanes) {
+  model::Interval const shown = widened(place.when, kContext, 1000, page.range);
+  std::string key = fmt::format(
+      "<li><b class=\"mark\"></b>{}</li>",
+      tr("from its arrival to the last one's: {} on {}", base::format_duration(place.when.length()),
+         escape(device_label(page.run, place.ref))));
+  for (SpanClass const cls : {SpanClass::kCompute, SpanClass::kComm, SpanClass::kCopy}) {
+    auto const& [colour, words] = kClassWords[static_cast<size_t>(cls)];
+    key += fmt::format("<li><i class=\"c-{}\"></i>{}</li>", colour, tr(words));
+  }
+
+  return scene(tr("{} waits {} for {}", escape(device_label(page.run, place.ref)),
+                  base::format_duration(place.when.length()),
+                  escape(device_label(page.run, *finding.where))),
+               lanes, shown, page, fmt::format("<ul class=\"key\">{}</ul>", key));
 }
 
 }  // namespace
 
-void draw_evidence(Page const& page, size_t process, model::RankTrace const& rank,
-                   std::vector<EvidencePictures>& pictures) {
+void begin_evidence(Page const& page, std::vector<EvidencePictures>& pictures) {
   auto const& findings = page.analysis.findings;
   pictures.resize(std::min(findings.size(), kPicturedFindings));
+  for (size_t f = 0; f < pictures.size(); ++f)
+    pictures[f].resize(std::min(findings[f].evidence.size(), kPicturesOfFinding));
+}
 
+void draw_evidence(Page const& page, size_t process, model::RankTrace const& rank,
+                   std::vector<EvidencePictures>& pictures) {
   for (size_t f = 0; f < pictures.size(); ++f) {
-    auto const& evidence = findings[f].evidence;
-    pictures[f].resize(std::min(evidence.size(), kPicturesOfFinding));
-    for (size_t place = 0; place < pictures[f].size(); ++place)
-      if (evidence[place].ref.rank_index == static_cast<int32_t>(process))
-        pictures[f][place] = picture_of(page, rank, evidence[place]);
+    analyzer::Finding const& finding = page.analysis.findings[f];
+    for (size_t i = 0; i < pictures[f].size(); ++i) {
+      auto const& place = finding.evidence[i];
+
+      if (waits_for_another(finding, place))
+        pictures[f][i] += lanes_of_waiting(page, process, rank, finding, place);
+      else if (place.ref.rank_index == static_cast<int32_t>(process))
+        pictures[f][i] = picture_of(page, rank, place);
+    }
+  }
+}
+
+void finish_evidence(Page const& page, std::vector<EvidencePictures>& pictures) {
+  for (size_t f = 0; f < pictures.size(); ++f) {
+    analyzer::Finding const& finding = page.analysis.findings[f];
+    for (size_t i = 0; i < pictures[f].size(); ++i)
+      if (waits_for_another(finding, finding.evidence[i]) && !pictures[f][i].empty())
+        pictures[f][i] = picture_of_waiting(page, finding, finding.evidence[i], pictures[f][i]);
   }
 }
 

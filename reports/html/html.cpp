@@ -1,5 +1,9 @@
 #include "reports/html/html.h"
 
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "reports/html/document.h"
 #include "reports/html/page.h"
 #include "reports/html/page_data.h"
@@ -7,9 +11,9 @@
 
 namespace stepscope::reports {
 
-// THE list, in the order of the page. A section is sections/NAME.cpp with `std::string NAME(Page
-// const&)`, and its row here. NAME returns a whole <section>, or nothing where the run has nothing
-// of the kind: one device never waits for another. The section names data that the recording lacks.
+// THE list, in the order of the page. A section is sections/NAME.cpp with `SectionHtml NAME(Page
+// const&)`, and its row here. NAME returns a whole <section>; or nothing where the run has nothing
+// of the kind, as one device never waits for another; or what the recording lacks for it.
 // clang-format off
 #define STEPSCOPE_SECTIONS(X) \
   X("summary", "Verdict", summary_section) \
@@ -33,7 +37,7 @@ namespace stepscope::reports {
   X("quality", "Quality", trace_integrity_section)
 // clang-format on
 
-#define STEPSCOPE_DECLARE_SECTION(id, title, write) std::string write(Page const& page);
+#define STEPSCOPE_DECLARE_SECTION(id, title, write) SectionHtml write(Page const& page);
 STEPSCOPE_SECTIONS(STEPSCOPE_DECLARE_SECTION)
 #undef STEPSCOPE_DECLARE_SECTION
 
@@ -42,7 +46,7 @@ namespace {
 /// The page from the top: what decides first, what explains it after.
 struct SectionOf {
   char const *id, *title;  ///< title: in the navigation
-  std::string (*write)(Page const&);
+  SectionHtml (*write)(Page const&);
 };
 #define STEPSCOPE_SECTION_ROW(id, title, write) {id, title, write},
 constexpr SectionOf kSections[] = {STEPSCOPE_SECTIONS(STEPSCOPE_SECTION_ROW)};
@@ -57,8 +61,17 @@ std::string document_of(Page const& page) {
   Document document;
   document.title = page_title(page);
   document.version = page.options.version;
-  for (SectionOf const& each : kSections)
-    document.sections.push_back({each.id, each.title, each.write(page)});
+  std::string left_out;
+  for (SectionOf const& each : kSections) {
+    SectionHtml written = each.write(page);
+    if (!written.lacking.empty())
+      left_out += fmt::format("<li>{}: {}</li>\n", tr(each.title), tr(written.lacking));
+    document.sections.push_back({each.id, each.title, std::move(written.html)});
+  }
+  if (!left_out.empty())
+    document.sections.push_back({"left-out", "Left out",
+                                 section("left-out", "Sections that the recording has nothing for",
+                                         fmt::format("<ul>{}</ul>\n", left_out))});
 
   document.footer =
       "Times are integer nanoseconds. "

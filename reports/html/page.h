@@ -35,6 +35,22 @@ struct Timeline {
   std::vector<EvidencePictures> pictures;  ///< of the first findings, by finding
 };
 
+/// What a section's function returns.
+struct SectionHtml {
+  SectionHtml() = default;
+  /// A whole <section>; empty: the run has nothing of the kind.
+  SectionHtml(std::string whole) : html(std::move(whole)) {}  // NOLINT: as what they are made of
+  std::string html;
+  /// Plain text: what the recording lacks, where there is no section for want of it. Untranslated.
+  std::string_view lacking;
+};
+/// `text`: of the program, not of the trace.
+inline SectionHtml lacks(std::string_view text) {
+  SectionHtml none;
+  none.lacking = text;
+  return none;
+}
+
 /// Everything a section reads. Computed once.
 struct Page {
   model::Run const& run;

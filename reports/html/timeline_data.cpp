@@ -305,6 +305,7 @@ base::Expected<Timeline> make_timeline(Page const& page, ReadProcess const& read
   Timeline timeline;
   std::vector<Row> rows;
   size_t devices_left = kMaxDevices, processes_shown = 0;
+  begin_evidence(page, timeline.pictures);
   for (size_t process = 0; process < page.run.ranks.size(); ++process) {
     auto const rank = read(process);
     if (!rank) return base::fail_with(rank);
@@ -314,6 +315,7 @@ base::Expected<Timeline> make_timeline(Page const& page, ReadProcess const& read
     add_rows_of_rank(page, process, (*rank)->trace, rows, devices_left);
     processes_shown = process + 1;
   }
+  finish_evidence(page, timeline.pictures);
 
   std::vector<ViewSpans> views(page.views.size());
   for (size_t v = 0; v < views.size(); ++v) {

@@ -54,7 +54,7 @@ def copies():
 
     drawing.conclusion("Host to device: (48 + 24) MB / (2 + 4) ms = 12 GB/s, with 1 GB = 1e9 bytes.",
                        "Pinned alone: 48 MB / 2 ms = 24 GB/s; pageable: 24 MB / 4 ms = 6 GB/s. Device to host: 40 MB / 2 ms.",
-                       "Small: below 64 KiB. A copy of 4 KiB in 4 µs has 1 GB/s, because a copy costs a few µs at all.")
+                       "Small: below 64 KiB. A copy of 4 KiB in 4 µs has 1 GB/s: a copy takes a few µs at least.")
     return drawing
 
 
@@ -71,8 +71,8 @@ def slow_time():
     seven.bracket(38, 53, "small_grid_lost 15")
 
     nine = time.row("Stream 9")
-    nine.block(20, 30, "compute", "10 µs")
-    nine.block(77, 87, "comm", "10 µs")
+    nine.block(20, 30, "compute", "gemm")
+    nine.block(77, 87, "comm", "comm")
     default = time.row("Default stream")
     default.idle(55, 65, "dependency", "10 µs")
     default.block(65, 77, "compute", "12 µs")
@@ -84,7 +84,7 @@ def slow_time():
     copy.block(95, 100, "copy", "5")
     copy.bracket(87, 95, "slow_copy 8", anchor="end")
     copy.bracket(95, 100, "", anchor="end")
-    copy.words(30, "device_copy 5: last, within the device", "i-bad", bold=True)
+    copy.words(26, "device_copy 5: last, within the device", "i-bad", bold=True)
 
     drawing.conclusion("small_grid_lost = (23 − 3) µs × (1 − 33 / 132) = 20 × 75 % = 15 µs.",
                        "simt_matrix: 30 µs less 10 with other compute. slow_copy: 18 µs less 10 with communication.",
@@ -103,7 +103,7 @@ def memory():
     segments.ghost(32, 40, "headroom 8")
 
     blocks = time.row("Allocated", "live blocks", below=22)
-    for begin, end, kind, words in ((0, 8, "weights", "weights 8"), (12, 18, "optimizer", "optimizer 6"), (20, 26, "activations", "activations 6")):
+    for begin, end, kind, words in ((0, 8, "weights", "weights 8"), (12, 18, "optimizer", "optimizer 6"), (20, 26, "activations", "activ. 6")):
         blocks.block(begin, end, kind, words)
     for begin, end in ((8, 12), (18, 20), (26, 32)):
         blocks.ghost(begin, end, f"free {end - begin}" if end - begin > 2 else f"{end - begin}")
@@ -137,7 +137,7 @@ def device_health():
     gpu.block(9, 10, "compute", "1 ms")
     gpu.bracket(3, 8, "throttled_ns: 5 ms")
 
-    drawing.conclusion("5 of 9 busy ms are below 1,782 MHz: throttled. Lost: 5 ms × (1 − 1,485 / 1,980) = 1.25 ms.",
+    drawing.conclusion("throttled: 5 ms below 1,782 MHz. Lost: 5 ms × (1 − 1,485 / 1,980) = 1.25 ms.",
                        "Quantiles by busy time: 5 of 9 ms make the median 1,485 MHz, the 95th percentile is 1,980 MHz.",
                        "kernel_slowdown 1.333 bounds the loss: 5 ms × (1 − 1 / 1.333) = 1.25 ms. Idle time does not count.")
     return drawing

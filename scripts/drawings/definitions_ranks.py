@@ -42,7 +42,7 @@ def waiting_for_peers():
     late = time.row("Rank 1", role="culprit", below=22)
     late.block(0, 3, "compute", "compute 3 ms")
     late.idle(3, 4, "input", "input 1 ms")
-    late.block(4, 5, "compute", "1 ms")
+    late.block(4, 5, "compute", "comp. 1 ms")
     late.block(5, 6, "comm", "transfer")
     late.bracket(0, 5, "D = (4 − 3) ms of compute + 1 ms of input", "bad")
     time.mark(0)
@@ -95,7 +95,7 @@ def timelines_of_pipelines():
     above = None
     for data in range(2):
         for stage in range(2):
-            row = time.row(f"Device {2 * stage + data}", f"PP rank {stage}, DP rank {data}", below=22 if stage else 0)
+            row = time.row(f"Device {2 * stage + data}", f"PP rank {stage}, DP rank {data}", above=8 * stage, below=22 * stage * data)
             for name, begin, end in passes[stage]:
                 row.block(begin, end, "compute" if name[0] == "F" else "activations", name)
             for begin, end in ((2, 4), (6, 7)) if stage == 0 else ():
@@ -104,9 +104,11 @@ def timelines_of_pipelines():
             row.block(end, end + 1, "comm", "RS")
             if stage == 0:
                 above = row
+            for sent in (1, 2) if stage else ():
+                drawing.arrow(time.x(sent), above.bottom + 1, time.x(sent), row.top - 1)
             for sent in (4, 7) if stage else ():
                 drawing.arrow(time.x(sent) - 1, row.top - 1, time.x(sent) - 1, above.bottom + 1, "accent")
-        row.bracket(1, 8, "step of stage 1: 7 ms; of stage 0: 0 to 10 ms", "muted")
+    row.bracket(1, 8, "step of stage 1: 1 to 8 ms", "muted")
     time.axis([0, 2, 4, 6, 8, 10], "ms")
 
     drawing.conclusion("A step of stage 0 lasts 10 ms from first to last event: 6 ms passes, 1 ms RS, 3 ms peer.",
@@ -142,34 +144,34 @@ def slowdown():
 def critical_path():
     drawing = Drawing("Critical path: from the last op back to what was waited for last",
                       "Rank 1 computes for 140 microseconds. The transfer of the all-reduce takes 20, the sync returns after 6, the host works for 34, the "
-                      "launch takes 16 and the last kernel 24. Together 240.")
+                      "launch takes 22 and the last kernel 18. Together 240.")
     time = Timeline(drawing, 0, 240)
     host = time.row("Rank 0, host", above=2)
     host.block(0, 20, "launch", "launch")
     host.idle(20, 166, "sync", "cudaStreamSynchronize")
     host.block(166, 200, "host", "log: 34")
-    host.block(200, 210, "launch")
+    host.block(200, 216, "launch", "call")
 
     first = time.row("Rank 0, GPU", above=2)
     first.block(0, 80, "compute", "slack 60 µs")
     first.idle(80, 140, "peer", "waits for rank 1")
-    first.block(140, 160, "comm", "20")
-    first.block(216, 240, "compute", "last")
+    first.block(140, 160, "comm", "comm")
+    first.block(222, 240, "compute", "last")
     second = time.row("Rank 1, GPU", above=2)
     second.block(0, 140, "compute", "compute: 140 µs")
-    second.block(140, 160, "comm", "20")
+    second.block(140, 160, "comm", "comm")
 
-    steps = [(0, second), (140, second), (140, first), (160, first), (160, host), (210, host), (216, first), (240, first)]
+    steps = [(0, second), (140, second), (140, first), (160, first), (160, host), (216, host), (222, first), (240, first)]
     drawing.polyline([(time.x(at), row.bottom + 4) for at, row in steps], "l-bad", 3)
     drawing.text(time.x(165), second.top + 16, "red line: the critical path", "i-bad", bold=True)
     path = time.row("Its classes", "µs, in all 240", above=6)
-    for begin, end, kind, words in ((0, 140, "compute", "compute 140"), (140, 160, "comm", "20"), (166, 200, "host", "host 34"),
-                                    (200, 216, "launch", "16"), (216, 240, "compute", "24")):
+    for begin, end, kind, words in ((0, 140, "compute", "compute 140"), (140, 160, "comm", "comm"), (166, 200, "host", "host 34"),
+                                    (200, 222, "launch", "launch"), (222, 240, "compute", "18")):
         path.block(begin, end, kind, words)
     path.idle(160, 166, "sync")
     time.axis([0, 40, 80, 120, 160, 200, 240], "µs")
 
-    drawing.conclusion("compute 164 + communication 20 + sync 6 + host 34 + launch 16 = window 240 µs.",
+    drawing.conclusion("compute 158 + communication 20 + sync 6 + host 34 + launch 22 = window 240 µs.",
                        "At 140 µs the path jumps to rank 1, the last participant. The first op of rank 0 has 140 − 80 = 60 µs of slack.")
     return drawing
 

@@ -21,7 +21,7 @@ def time_and_classes():
     union.block(7, 9, "other", "7 to 9 ms")
     time.axis([0, 2, 4, 6, 8, 10], "ms")
 
-    drawing.conclusion("Union: 6 + 2 = 8 ms, 80 % of the window. The sum 4 + 1 + 4 + 2 = 11 ms would be 110 %.",
+    drawing.conclusion("Union: 6 + 2 = 8 ms = 80 %. The sum 4 + 1 + 4 + 2 = 11 ms would be 110 %.",
                        "Median and p95 are values that occurred: for steps of 10, 11, 13 and 20 ms they are 11 and 20 ms.")
     return drawing
 
@@ -40,11 +40,11 @@ def device_time():
 
     split = time.row("Breakdown", "of the window")
     split.block(0, 5, "compute", "compute 5")
-    split.block(5, 7, "comm", "exposed 2")
-    split.block(7, 8, "copy", "exp. 1")
+    split.block(5, 7, "comm", "comm 2")
+    split.block(7, 8, "copy", "copy 1")
     split.block(8, 10, "compute", "compute 2")
     split.ghost(10, 11, "idle 1")
-    split.block(11, 12, "compute", "1")
+    split.block(11, 12, "compute", "comp 1")
 
     drawing.conclusion("compute 8 + exposed_comm 2 + exposed_copy 1 + idle 1 = window 12 ms.",
                        "busy = 12 − 1 = 11 ms, utilization = 11 / 12 = 92 %. overlap = 2 of the 4 ms of comm = 50 %.",
@@ -65,7 +65,7 @@ def steps():
     for begin, end, step in ((0, 3, 1), (3, 6, 1), (6, 8, 2), (8, 11, 2), (12.4, 15, 3)):
         gpu.block(begin, end, "compute", f"op of {step}")
     gpu.block(15.6, 16.8, "other", "op")
-    for called, started in ((3.6, 3.6), (5.4, 6), (12.4, 12.4), (15.6, 15.6)):
+    for called, started in ((2.6, 3), (5.4, 6), (12.2, 12.4), (15.4, 15.6)):
         time.launch(host, called, gpu, started)
     for begin, end, words in ((0, 6, "window: 6 ms"), (6, 11, "window: 5 ms"), (12, 15, "window: 3 ms")):
         gpu.bracket(begin, end, words, "accent")
@@ -100,8 +100,8 @@ def phases():
 
     comm = time.row("Communication", below=22)
     comm.block(7, 10, "comm", "all-reduce of backward")
-    comm.bracket(7, 9, "2 ms hidden", "good", anchor="end")
-    comm.bracket(9, 10, "  1 ms exposed", anchor="start")
+    comm.bracket(7, 9, "2 ms hidden", "good")
+    comm.bracket(9, 10, "1 ms exposed", anchor="start")
     comm.words(0, "also launched in backward, at 4.8 ms")
     time.axis([0, 2, 4, 6, 8, 10, 12], "ms")
 
@@ -146,7 +146,7 @@ def idle_causes():
     host.idle(90, 150, "input", "DataLoader")
     host.idle(150, 190, "allocation", "cudaMalloc")
     host.block(190, 215, "host", "host")
-    host.block(215, 230, "launch")
+    host.block(215, 230, "launch", "call")
 
     gpu = time.row("GPU 0", above=8, below=22)
     gpu.block(0, 60, "compute", "compute")
@@ -155,10 +155,10 @@ def idle_causes():
         gpu.idle(begin, end, cause, f"{end - begin} µs")
     gpu.idle(230, 238, "launch_latency")
     gpu.block(238, 270, "compute", "next op")
-    gpu.bracket(230, 238, "8 µs", "muted", anchor="start")
+    gpu.bracket(230, 238, "8 µs latency", "muted", anchor="start")
     time.launch(host, 230, gpu, 238)
     for begin, end, words in ((60, 90, "sync"), (90, 150, "input"), (150, 190, "allocation"), (190, 230, "launch-bound")):
-        drawing.text(time.x((begin + end) / 2), gpu.bottom + 16, words, "i-muted", SMALL, "middle")
+        drawing.text(time.x((begin + end) / 2) - 3, gpu.bottom + 20, words, "i-muted", SMALL, "middle")
     time.axis([0, 60, 90, 150, 190, 230, 270], "µs")
 
     drawing.conclusion("sync 30 + input 60 + allocation 40 + launch_starved 40 + launch_latency 8 = gap 178 µs.",
@@ -178,7 +178,7 @@ def launch():
     for name, called in zip("ABCDE", calls):
         host.block(called, called + 4, "launch", name)
 
-    gpu = time.row("Kernels", "of stream 7", above=14)
+    gpu = time.row("Kernels", "label: latency", above=14)
     for name, called, started in zip("ABCDE", calls, starts):
         gpu.block(started, started + 10, "compute", f"{name}: {started - called - 4} µs")
         time.launch(host, called + 4, gpu, started)
@@ -201,13 +201,14 @@ def launch():
 def kernels():
     drawing = Drawing("Kernels: device ops counted for the host ranges around their launch",
                       "The layer encoder contains linear and gelu. Their kernels take 4 and 1 ms, an op outside of all ranges takes 2 ms, and an op "
-                      "without its launch in the trace 1 ms. By op and by layer the rows sum to 8 ms.")
+                      "without its launch in the trace 1 ms. The rows of each level sum to 8 ms.")
     time = Timeline(drawing, 0, 9)
     outer = time.row("layer", "outermost range", above=4)
     outer.block(0, 4, "host", "encoder")
     inner = time.row("op", "innermost range")
     inner.block(0.2, 2, "host", "linear")
     inner.block(2.2, 3.6, "host", "gelu")
+    inner.words(3.9, "no range is open")
 
     gpu = time.row("GPU 0", "its ops", above=8, below=18)
     gpu.block(0.6, 4.6, "compute", "gemm: 4 ms")
@@ -220,8 +221,8 @@ def kernels():
         drawing.text(time.x((begin + end) / 2), gpu.bottom + 15, words, "i-muted", SMALL, "middle")
     time.axis([0, 2, 4, 6, 8], "ms")
 
-    drawing.conclusion("By op: linear 4 + gelu 1 + outside 2 + no_launch 1 = 8 ms of device ops.",
-                       "By layer: encoder 5 + outside 2 + no_launch 1 = 8 ms.",
+    drawing.conclusion("Level op: linear 4 + gelu 1 + outside 2 + no_launch 1 = 8 ms of device ops.",
+                       "Level layer: encoder 5 + outside 2 + no_launch 1 = 8 ms.",
                        "These rows are sums of durations. Where ops overlap, they sum to more than the busy time.")
     return drawing
 

@@ -3,7 +3,8 @@
 
 usage: main.py [NAME…]           writes these drawings (default: all)
        main.py --check [NAME…]   exit status 1 and one line a fault: a drawing that differs from what this script draws, a section of
-                                 FINDINGS.md without its picture, an SVG without a title, text that covers other text
+                                 FINDINGS.md without its picture, a picture with other words than its drawing, an SVG without a title,
+                                 text that covers other text
 """
 import importlib
 import pathlib
@@ -66,6 +67,20 @@ def check_links():
     return faults
 
 
+def check_words():
+    """Pages other than FINDINGS.md, too, say in place of a picture what its drawing says; each drawing is on a page."""
+    known = all_drawings()
+    faults, shown = [], set()
+    for page in sorted(REFERENCE.glob("*.md")):
+        pictures = re.findall(r"!\[([^\]]*)\]\(drawings/([^)]+)\.svg\)", page.read_text(encoding="utf-8"))
+        shown.update(name for _, name in pictures)
+        for words, name in pictures:
+            if page.name != "FINDINGS.md" and name in known and words != known[name]().alternative():
+                faults.append(f"docs/reference/{page.name}: the words of {name} are not: {known[name]().alternative()}")
+
+    return faults + [f"docs/reference/drawings/{name}.svg: no page shows it" for name in sorted(set(known) - shown)]
+
+
 def check_document(path, text):
     """Screen readers get a title and a description."""
     try:
@@ -97,7 +112,7 @@ def main(arguments):
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
             faults.append(f"{shown}: differs from what is drawn: run scripts/drawings/main.py {name}")
 
-    faults += check_sections() + check_links() if is_check else []
+    faults += check_sections() + check_links() + check_words() if is_check else []
     print("\n".join(faults), end="\n" * bool(faults))
     return 1 if faults else 0
 

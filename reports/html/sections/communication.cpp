@@ -78,11 +78,10 @@ std::string_view no_collective_text(size_t devices) {
 
 }  // namespace
 
-std::string communication_section(Page const& page) {
+SectionHtml communication_section(Page const& page) {
   if (is_about_host(page)) return {};
   if (page.analysis.collectives.empty())
-    return section("communication", "Communication",
-                   empty_note(no_collective_text(page.analysis.devices.size())));
+    return lacks(no_collective_text(page.analysis.devices.size()));
 
   std::string body = collectives_table(page);
   body += how_computed(

@@ -131,7 +131,7 @@ std::string slow_steps_table(Page const& page) {
 
 }  // namespace
 
-std::string device_telemetry_section(Page const& page) {
+SectionHtml device_telemetry_section(Page const& page) {
   std::string const table = device_telemetry_table(page);
   if (table.empty()) return {};
 

@@ -109,12 +109,12 @@ std::string notes_list(std::vector<std::string> const& notes) {
 
 }  // namespace
 
-std::string facts_section(Page const& page) {
+SectionHtml facts_section(Page const& page) {
   return section("facts", "Run and machine",
                  run_facts(page) + device_list(page) + notes_list(page.run.notes));
 }
 
-std::string trace_integrity_section(Page const& page) {
+SectionHtml trace_integrity_section(Page const& page) {
   analyzer::TraceIntegrity const& integrity = page.analysis.integrity;
   Table table("quality-table", "Faults of the recording");
   table.text("Check").number("Count").text("What it means");

@@ -203,10 +203,9 @@ std::string slow_table(Page const& page) {
 
 }  // namespace
 
-std::string kernels_section(Page const& page) {
+SectionHtml kernels_section(Page const& page) {
   if (is_about_host(page)) return {};
-  if (page.analysis.kernels.empty())
-    return section("kernels", "Kernels", empty_note("No device operation was recorded."));
+  if (page.analysis.kernels.empty()) return lacks("No device operation was recorded.");
 
   std::vector<Tab> tabs = {{"kernels-by-name", "By name", kernels_table(page)}};
   std::string const ops = ops_table(page, analyzer::OpStats::Level::kOp);

@@ -243,14 +243,13 @@ std::string device_phases_table(Page const& page) {
 
 }  // namespace
 
-std::string launches_section(Page const& page) {
+SectionHtml launches_section(Page const& page) {
   if (page.analysis.devices.empty()) return {};
 
   std::string const launches = launches_table(page);
   std::string const graphs = graphs_table(page);
   if (launches.empty() && graphs.empty())
-    return section("launches", "Launches",
-                   empty_note("The recording has no launch calls of device operations."));
+    return lacks("The recording has no launch calls of device operations.");
 
   return section(
       "launches", "Launches",
@@ -264,7 +263,7 @@ std::string launches_section(Page const& page) {
               "of the host delays the device. Kernels of a CUDA graph share one launch."));
 }
 
-std::string copies_section(Page const& page) {
+SectionHtml copies_section(Page const& page) {
   if (page.analysis.copies.empty()) return {};
 
   CopyTable by_device("device-copies-table", "Copies by device and direction", true);
@@ -288,7 +287,7 @@ std::string copies_section(Page const& page) {
   return section("copies", "Copies", body);
 }
 
-std::string phases_section(Page const& page) {
+SectionHtml phases_section(Page const& page) {
   if (page.analysis.phases.empty()) return {};
   std::vector<analyzer::PhaseStats> const phases = analyzer::phase_totals(page.analysis);
 

@@ -267,7 +267,7 @@ std::string memory_curve_table(Page const& page) {
 
 }  // namespace
 
-std::string memory_section(Page const& page) {
+SectionHtml memory_section(Page const& page) {
   if (is_about_host(page)) return {};
   bool const any = std::any_of(
       page.analysis.devices.begin(), page.analysis.devices.end(), [](auto const& device) {
@@ -275,9 +275,8 @@ std::string memory_section(Page const& page) {
                !device.memory.timeline.empty();
       });
   if (!any)
-    return section("memory", "Memory",
-                   empty_note("The recording has no allocations of device memory, so there is no "
-                              "curve and no peak."));
+    return lacks(
+        "The recording has no allocations of device memory, so there is no curve and no peak.");
 
   std::string body;
   bool const is_curve =

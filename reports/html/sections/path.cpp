@@ -83,13 +83,15 @@ std::string path_classes_table(analyzer::CriticalPathStats const& path) {
   Table table("path-table",
               "The critical path by activity, and the device operations outside of it");
 
-  table.text("The path is in").number("Time").number("Share", "Share of the path");
-  table.number("Operations outside", "Device operations of this class that are not on the path")
+  table.text("Activity").number("On the path").number("Share", "Share of the path");
+  table
+      .number("Operations off the path", "Device operations of this class that are not on the path")
       .if_known();
-  table.number("Their time", "Sum of their durations").if_known();
+  table.number("Time off the path", "Sum of their durations").if_known();
 
-  table.number("Nearly critical", tr("Share of their time in operations with less than {} of slack",
-                                     base::format_duration(path.nearly_critical_below_ns)));
+  table.number("Nearly critical",
+               tr("Share of the time off the path in operations with less than {} of slack",
+                  base::format_duration(path.nearly_critical_below_ns)));
   table.if_known()
       .number("Least slack",
               "Smallest delay of a single operation that would not lengthen the run: "
@@ -125,7 +127,7 @@ std::string contributors_table(analyzer::CriticalPathStats const& path, size_t f
   Table table(from == 0 ? "path-names-table" : "path-more-names-table",
               "Names with most of the path");
   table.text("Name").text("Part").number("On the path").number("Share", "Share of the path");
-  table.number("Stretches", "How often the path is in it");
+  table.number("Occurrences", "How often the path is in it");
 
   for (size_t i = from; i < std::min(to, path.contributors.size()); ++i) {
     analyzer::PathContributor const& row = path.contributors[i];
@@ -151,7 +153,7 @@ std::string slack_table(analyzer::CriticalPathStats const& path) {
     table.row({row.name ? name_cell(*row.name) : none_cell(), part_cell(path_part(row.path_class)),
                count_cell(row.ops), ns_cell(row.total_ns), ns_cell(row.nearly_critical_ns),
                ns_cell(row.min_ns), ns_cell(row.median_ns)});
-  return folded("Operations outside of the path, and their slack", table.html());
+  return folded("Operations off the path: how much later each could end", table.html());
 }
 
 std::string places_table(Page const& page, analyzer::CriticalPathStats const& path) {
@@ -240,7 +242,7 @@ std::string path_doubts(analyzer::CriticalPathStats const& path, size_t processe
 
 }  // namespace
 
-std::string path_section(Page const& page) {
+SectionHtml path_section(Page const& page) {
   auto const& path = page.analysis.critical_path;
   if (!path || path_length(path->by_class) <= 0) return {};
 
@@ -250,8 +252,7 @@ std::string path_section(Page const& page) {
           bar_key(path_bar(path->by_class), length, false);
 
   body += path_doubts(*path, page.run.ranks.size());
-  body +=
-      subheading("Table by activity, and slack outside of the path") + path_classes_table(*path);
+  body += subheading("By activity") + path_classes_table(*path);
   body += subheading("By name") + contributors_table(*path, 0, kPathNames);
   if (path->contributors.size() > kPathNames)
     body += folded(counted(path->contributors.size() - kPathNames, "more name"),

@@ -161,7 +161,7 @@ std::string host_block(Page const& page, analyzer::HostStats const& host, size_t
 
 }  // namespace
 
-std::string programs_section(Page const& page) {
+SectionHtml programs_section(Page const& page) {
   analyzer::Analysis const& analysis = page.analysis;
   if (analysis.hosts.empty() && analysis.negotiations.empty()) return {};
 

@@ -210,7 +210,7 @@ std::string_view mean_bar_title(Summary const& summary) {
 
 }  // namespace
 
-std::string summary_section(Page const& page) {
+SectionHtml summary_section(Page const& page) {
   std::string body =
       fmt::format("<p class=\"verdict\">{}</p>\n",
                   escape(with_joined_units(verdict(page.run, page.analysis, page.summary)), 2000));
@@ -233,7 +233,7 @@ std::string summary_section(Page const& page) {
   return section("summary", "Verdict", body);
 }
 
-std::string findings_section(Page const& page) {
+SectionHtml findings_section(Page const& page) {
   std::string body;
   if (page.analysis.findings.empty())
     body = empty_note("No rule found anything worth changing.");

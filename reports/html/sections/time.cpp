@@ -251,7 +251,7 @@ std::vector<Cell> device_row(Page const& page, analyzer::DeviceStats const& devi
 
 }  // namespace
 
-std::string steps_section(Page const& page) {
+SectionHtml steps_section(Page const& page) {
   if (is_about_host(page)) return {};
 
   if (page.analysis.steps.empty() && page.analysis.layers) {
@@ -283,11 +283,10 @@ std::string steps_section(Page const& page) {
   return section("steps", "Steps", body + folded("Data as a table", steps_table(page)));
 }
 
-std::string devices_section(Page const& page) {
+SectionHtml devices_section(Page const& page) {
   if (is_about_host(page)) return {};
   auto const& devices = page.analysis.devices;
-  if (devices.empty())
-    return section("devices", "Devices", empty_note("No device operation was recorded."));
+  if (devices.empty()) return lacks("No device operation was recorded.");
 
   bool const are_alike =
       devices.size() > 1 && std::all_of(devices.begin(), devices.end(), [&](auto const& device) {
@@ -312,10 +311,9 @@ std::string devices_section(Page const& page) {
                  alike + table.html() + and_more(table.size(), devices.size(), "device") + how);
 }
 
-std::string idle_section(Page const& page) {
+SectionHtml idle_section(Page const& page) {
   if (is_about_host(page)) return {};
-  if (page.analysis.devices.empty())
-    return section("idle", "Idle time", empty_note("No device operation was recorded."));
+  if (page.analysis.devices.empty()) return lacks("No device operation was recorded.");
 
   std::string const how = how_computed(
       "Stepscope splits each gap between device operations where its cause changes. "
@@ -328,9 +326,8 @@ std::string idle_section(Page const& page) {
       idle_table(page) + how + host_ops_block(page) + gaps_table(page) + unhidden_block(page));
 }
 
-std::string timeline_section(Page const& page) {
-  if (page.views.empty())
-    return section("timeline", "Timeline", empty_note("The run has no events."));
+SectionHtml timeline_section(Page const& page) {
+  if (page.views.empty()) return lacks("The run has no events.");
 
   std::string const body =
       chart("timeline",

@@ -333,7 +333,7 @@ bool has_waiting(analyzer::Analysis const& analysis) {
 
 }  // namespace
 
-std::string waiting_section(Page const& page) {
+SectionHtml waiting_section(Page const& page) {
   if (page.analysis.waits.empty() && !has_waiting(page.analysis)) {
     auto const& collectives = page.analysis.collectives;
     bool const others_miss =
@@ -341,9 +341,9 @@ std::string waiting_section(Page const& page) {
                     [](auto const& collective) { return collective.expected_participants > 1; });
     if (!others_miss) return {};
 
-    return section("waiting", "Waiting for each other",
-                   empty_note("The other ranks of the collectives are not in this run, "
-                              "so it is not known which rank waited for which."));
+    return lacks(
+        "The other ranks of the collectives are not in this run, so it is not known which rank "
+        "waited for which.");
   }
 
   std::string body = late_part(page);
@@ -360,7 +360,7 @@ std::string waiting_section(Page const& page) {
   return section("waiting", "Waiting for each other", body);
 }
 
-std::string pipelines_section(Page const& page) {
+SectionHtml pipelines_section(Page const& page) {
   auto const& pipelines = page.analysis.pipelines;
   if (pipelines.empty() && !page.analysis.slowdown) return {};
   if (pipelines.empty()) return section("pipelines", "Pipeline", slowdown_block(page));

@@ -221,7 +221,7 @@ TEST(Sections, waiting_says_when_the_other_ranks_are_not_there) {
     collective.expected_participants = 8;
   }
 
-  EXPECT_THAT(section_of(page_of(sample), "waiting"), HasSubstr("not in this run"));
+  EXPECT_THAT(section_of(page_of(sample), "left-out"), HasSubstr("not in this run"));
   EXPECT_THAT(section_of(page_of(sample), "waiting"), Not(HasSubstr("data-chart")));
 
   sample.analysis.collectives.clear();

@@ -48,12 +48,45 @@ TEST(ScriptSafe, is_the_same_json_without_anything_that_ends_a_script) {
   EXPECT_EQ(nlohmann::json::parse(safe), value);
 }
 
-TEST(Report, has_every_section_with_and_without_content) {
+TEST(Report, has_a_section_for_what_there_is_and_names_what_there_is_not) {
   Sample const sample = make_slow_sample();
-  for (std::string const& html : {report_html(sample.run, sample.analysis), report_html({}, {})})
-    for (char const* id : {"summary", "findings", "steps", "devices", "idle", "timeline",
-                           "communication", "memory", "kernels", "facts", "quality"})
-      EXPECT_THAT(html, HasSubstr(std::string("<section id=\"") + id + "\"")) << id;
+  std::string const whole = report_html(sample.run, sample.analysis);
+  for (char const* id : {"summary", "findings", "steps", "devices", "idle", "timeline",
+                         "communication", "memory", "kernels", "facts", "quality"})
+    EXPECT_THAT(whole, HasSubstr(std::string("<section id=\"") + id + "\"")) << id;
+  EXPECT_THAT(whole, Not(HasSubstr("<section id=\"left-out\"")));
+
+  std::string const empty = report_html({}, {});
+  for (char const* id : {"devices", "idle", "timeline", "communication", "memory", "kernels"})
+    EXPECT_THAT(empty, Not(HasSubstr(std::string("<section id=\"") + id + "\""))) << id;
+  EXPECT_THAT(empty, HasSubstr("<section id=\"left-out\""));
+  EXPECT_THAT(empty, HasSubstr("<li>Communication: No device operation was recorded.</li>"));
+}
+
+TEST(Report, shows_who_is_late_beside_who_waits) {
+  Sample const sample = make_late_sample();
+  ASSERT_FALSE(sample.analysis.findings.empty());
+  ASSERT_EQ(sample.analysis.findings[0].rule, "straggler");
+  std::string const html = report_html(sample.run, sample.analysis);
+
+  size_t const picture = html.find("<div class=\"scene\"");
+  ASSERT_NE(picture, std::string::npos);
+  std::string const text = html.substr(picture, html.find("</ul>", picture) - picture);
+  EXPECT_LT(text.find("<span>rank 0</span>"), text.find("<span>rank 1: late</span>"));
+  EXPECT_THAT(text, HasSubstr("rank 0 waits "));
+  EXPECT_THAT(text, HasSubstr("from its arrival to the last one"));
+
+  // The late rank arrives where the other's wait ends.
+  auto const mark_of = [&](char const* label) {
+    size_t const mark = text.find("<b style=\"left:", text.find(label));
+    double left = 0, width = 0;
+    EXPECT_EQ(std::sscanf(text.c_str() + mark, "<b style=\"left:%lf%%;width:%lf%%", &left, &width),
+              2);
+    return std::pair(left, width);
+  };
+  auto const waits = mark_of("<span>rank 0</span>"), late = mark_of("<span>rank 1: late</span>");
+  EXPECT_NEAR(waits.first + waits.second, late.first, 0.5);
+  EXPECT_NEAR(late.second, 0, 0.01);
 }
 
 TEST(Report, shows_each_finding_where_it_is) {
