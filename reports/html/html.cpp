@@ -12,8 +12,9 @@
 namespace stepscope::reports {
 
 // THE list, in the order of the page. A section is sections/NAME.cpp with `SectionHtml NAME(Page
-// const&)`, and its row here. NAME returns a whole <section>; or nothing where the run has nothing
-// of the kind, as one device never waits for another; or what the recording lacks for it.
+// const&)`, and its row here. NAME returns a whole <section>, or nothing where the run has nothing
+// of the kind: one device never waits for another. Where the recording lacks what the section
+// needs, NAME says what.
 // clang-format off
 #define STEPSCOPE_SECTIONS(X) \
   X("summary", "Verdict", summary_section) \

@@ -90,6 +90,14 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
   return finding;
 }
 
+void show_first_finding(Arguments const& arguments, Scene const& scene, ViewState& state) {
+  bool const asks = arguments.finding || !arguments.time.empty() || !arguments.select.empty() ||
+                    !arguments.changes.empty() || !arguments.candidate.empty();
+  bool const has_many = scene.run.ranks.size() > kOpenRanks;
+  if (asks || !has_many || !scene.has_analysis() || scene.analysis.findings.empty()) return;
+  focus_finding(state, scene, {0, 0}, kRowsHeight);
+}
+
 base::Expected<void> show_finding(Arguments const& arguments, Scene const& scene,
                                   ViewState& state) {
   if (!arguments.finding || !scene.has_analysis()) return {};

@@ -36,6 +36,9 @@ base::Expected<PixelSize> parse_size(std::string_view text);
 base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene,
                                      ViewState& state);
 
+/// Shows the first finding of a run of more than kOpenRanks ranks, unless the arguments ask for
+/// something else: over a whole run, the rows of many ranks show little.
+void show_first_finding(Arguments const& arguments, Scene const& scene, ViewState& state);
 /// Shows the finding that --finding names. Errors: the run has no such finding.
 base::Expected<void> show_finding(Arguments const& arguments, Scene const& scene, ViewState& state);
 

@@ -165,10 +165,13 @@ ViewState Session::view_of(std::vector<std::string> const& paths) {
   bool const is_series = scene_->series && scene_->series->runs.size() > 1;
 
   // The view of a series is that of the run on the timeline.
+  std::optional<SavedView> saved;
   if (is_series || paths.size() == 1)
-    if (auto const saved =
-            keeper_.open(scene_->series ? scene_->series->shown_path() : paths.front()))
-      apply_saved_view(*saved, *scene_, candidate);
+    saved = keeper_.open(scene_->series ? scene_->series->shown_path() : paths.front());
+  if (saved) apply_saved_view(*saved, *scene_, candidate);
+  bool const is_of_arguments = paths == arguments_.runs;
+  if (!saved && !is_series)
+    show_first_finding(is_of_arguments ? arguments_ : Arguments{}, *scene_, candidate);
 
   // Who opens several runs together wants to see them so.
   show_series(*scene_, candidate);

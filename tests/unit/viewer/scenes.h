@@ -9,12 +9,20 @@
 #include "tests/support/synthetic_run.h"
 #include "trace/model/build/trace_builder.h"
 #include "viewer/scene/scene.h"
+#include "viewer/scene/track_choice.h"
 
 namespace stepscope::viewer {
 
 inline Scene analyzed(model::Run run) {
   auto analysis = analyzer::analyze(run);
   return make_scene(std::move(run), std::move(analysis));
+}
+
+/// The first view of a run, with all of its ranks open.
+inline ViewState open_view(Scene const& scene) {
+  ViewState state = initial_view(scene);
+  open_all(state);
+  return state;
 }
 
 inline Scene synthetic_scene(support::SyntheticOptions const& options = {}) {

@@ -450,15 +450,11 @@ TimeWindow first_window(Scene const& scene) {
 }  // namespace
 
 ViewState initial_view(Scene const& scene) {
-  // Up to this many ranks are shown open; with more, the first one is, and the others are one line
-  // each.
-  static constexpr size_t kOpenRanks = 8;
   ViewState state;
   state.window = first_window(scene);
-  if (scene.run.ranks.size() > kOpenRanks) {
-    for (uint32_t node = 0; node < scene.nodes.size(); node = scene.nodes[node].subtree_end)
-      if (node != 0) state.closed.insert(node);
-  }
+  if (scene.run.ranks.size() <= kOpenRanks) return state;
+  for (uint32_t node = 0; node < scene.nodes.size(); node = scene.nodes[node].subtree_end)
+    state.closed.insert(node);
   return state;
 }
 

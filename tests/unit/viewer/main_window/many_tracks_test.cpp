@@ -58,7 +58,7 @@ void expect_a_screenful(Scene const& scene, ViewState const& state) {
 
 TEST(ManyTracks, AFrameLooksAtTheRowsOfTheScreenAlone) {
   for (Scene const* const scene : {&threads_of_one_rank(), &threads_of_many_ranks()}) {
-    ViewState state = initial_view(*scene);
+    ViewState state = open_view(*scene);
     expect_a_screenful(*scene, state);
 
     float const content = content_height(*scene, state);
@@ -82,7 +82,7 @@ TEST(ManyTracks, AFrameLooksAtTheRowsOfTheScreenAlone) {
 TEST(ManyTracks, TheRowsAreMadeAgainOnlyWhenTheyChange) {
   Scene const& scene = threads_of_many_ranks();
   NullUi ui;
-  ViewState state = initial_view(scene);
+  ViewState state = open_view(scene);
   ui.frames(scene, state, 2);
 
   uint64_t const made = shown_rows_made();
@@ -104,7 +104,7 @@ TEST(ManyTracks, TheRowsAreMadeAgainOnlyWhenTheyChange) {
 TEST(ManyTracks, NoMoreIsDrawnThanOfTwoHundred) {
   auto const vertices = [](Scene const& scene) {
     NullUi ui;
-    ViewState state = initial_view(scene);
+    ViewState state = open_view(scene);
     open_all(state);
     ui.frames(scene, state, 3);
     return ImGui::GetDrawData()->TotalVtxCount;
@@ -119,7 +119,7 @@ TEST(ManyTracks, NoMoreIsDrawnThanOfTwoHundred) {
 TEST(ManyTracks, AreFoundFilteredPinnedMovedAndShown) {
   Scene const& scene = threads_of_one_rank();
   NullUi ui;
-  ViewState state = initial_view(scene);
+  ViewState state = open_view(scene);
   uint32_t const last = static_cast<uint32_t>(scene.nodes.size() - 1);
   EXPECT_EQ(scene.node_of_track(0, scene.nodes[last].track), last);
 
@@ -141,7 +141,7 @@ TEST(ManyTracks, AreFoundFilteredPinnedMovedAndShown) {
 
 TEST(ShownRows, AreThoseOfTheTreeWithTheirHeights) {
   Scene const scene = synthetic_scene({.devices = 3, .steps = 3, .process_per_device = true});
-  ViewState state = initial_view(scene);
+  ViewState state = open_view(scene);
   state.closed = {scene.rank_nodes[1]};
   state.tracks.hidden = {"Rank 2"};
   state.tracks.pinned = {"Rank 1", "Rank 0"};

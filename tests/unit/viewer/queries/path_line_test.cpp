@@ -76,7 +76,7 @@ TEST(PathLine, ToldToStopIsEmpty) {
 }
 
 TEST(PathLayout, IsDrawnOnlyWhenAsked) {
-  ViewState state = initial_view(path_scene());
+  ViewState state = open_view(path_scene());
   EXPECT_TRUE(lay_out(path_scene(), state, kPathView, &line()).path.empty());
   state.panels.path = true;
   EXPECT_TRUE(lay_out(path_scene(), state, kPathView).path.empty());
@@ -84,7 +84,7 @@ TEST(PathLayout, IsDrawnOnlyWhenAsked) {
 }
 
 TEST(PathLayout, CountsEveryPieceOfTheWindowFromLeftToRight) {
-  ViewState state = initial_view(path_scene());
+  ViewState state = open_view(path_scene());
   state.panels.path = true;
   Layout const layout = lay_out(path_scene(), state, kPathView, &line());
 
@@ -101,7 +101,7 @@ TEST(PathLayout, CountsEveryPieceOfTheWindowFromLeftToRight) {
 }
 
 TEST(PathLayout, LiesOnTheLaneOfItsEvent) {
-  ViewState state = initial_view(path_scene());
+  ViewState state = open_view(path_scene());
   state.panels.path = true;
   Layout const layout = lay_out(path_scene(), state, kPathView, &line());
 
@@ -125,7 +125,7 @@ TEST(PathLayout, LiesOnTheLaneOfItsEvent) {
 }
 
 TEST(PathLayout, GoesToTheRowOfAClosedGroup) {
-  ViewState state = initial_view(path_scene());
+  ViewState state = open_view(path_scene());
   state.panels.path = true;
   for (uint32_t node = 0; node < path_scene().nodes.size();
        node = path_scene().nodes[node].subtree_end)
@@ -143,7 +143,7 @@ TEST(PathLayout, GoesToTheRowOfAClosedGroup) {
 }
 
 TEST(PathLayout, RunsAlongTheEdgeWhereItsRowsAreOutOfView) {
-  ViewState state = initial_view(path_scene());
+  ViewState state = open_view(path_scene());
   state.panels.path = true;
   Viewport const low{900, 30, 1};
   Layout const layout = lay_out(path_scene(), state, low, &line());
@@ -167,7 +167,7 @@ TEST(PathLayout, RunsAlongTheEdgeWhereItsRowsAreOutOfView) {
 }
 
 TEST(GoToPath, ShowsTheRowOfThePathInTheMiddleOfTheWindow) {
-  ViewState state = initial_view(path_scene());
+  ViewState state = open_view(path_scene());
   for (uint32_t node = 0; node < path_scene().nodes.size();
        node = path_scene().nodes[node].subtree_end)
     state.closed.insert(node);

@@ -98,7 +98,7 @@ TEST(TrackWords, AreLookedForInAnyCaseAndNumbersAsAWhole) {
 }
 
 TEST(ShownTracks, WithoutAChoiceAreTheTreeWithoutWhatIsClosed) {
-  ViewState state = initial_view(four_ranks());
+  ViewState state = open_view(four_ranks());
   state.closed = {rank_node(1), node_of_kind(NodeKind::kDevice, 2)};
   std::vector<uint32_t> expected;
   for (uint32_t i = 0; i < four_ranks().nodes.size();) {
@@ -109,7 +109,7 @@ TEST(ShownTracks, WithoutAChoiceAreTheTreeWithoutWhatIsClosed) {
 }
 
 TEST(ShownTracks, LeaveOutWhatIsHiddenWithWhatIsBelowIt) {
-  ViewState state = initial_view(four_ranks());
+  ViewState state = open_view(four_ranks());
   size_t const all = shown_tracks(four_ranks(), state).size();
 
   hide(state, four_ranks(), rank_node(1));
@@ -126,13 +126,13 @@ TEST(ShownTracks, LeaveOutWhatIsHiddenWithWhatIsBelowIt) {
 }
 
 TEST(ShownTracks, HiddenOnesThatTheRunHasNotAreNotCounted) {
-  ViewState state = initial_view(four_ranks());
+  ViewState state = open_view(four_ranks());
   state.tracks.hidden = {"Rank 99", "Rank 0"};
   EXPECT_EQ(count_hidden(four_ranks(), state.tracks), 1U);
 }
 
 TEST(ShownTracks, OthersOfAKindCanBeHidden) {
-  ViewState state = initial_view(four_ranks());
+  ViewState state = open_view(four_ranks());
   hide_others(state, four_ranks(), rank_node(2));
   for (uint32_t const node : nodes_of(shown_tracks(four_ranks(), state)))
     EXPECT_EQ(four_ranks().nodes[node].rank, 2U);
@@ -140,7 +140,7 @@ TEST(ShownTracks, OthersOfAKindCanBeHidden) {
 }
 
 TEST(ShownTracks, AFilterKeepsWhatMatchesWithTheGroupsAroundIt) {
-  ViewState state = initial_view(four_ranks());
+  ViewState state = open_view(four_ranks());
   close_all_ranks(state, four_ranks());
   uint32_t const stream = node_of_kind(NodeKind::kStream, 3);
   state.tracks.filter = "rank 3 " + four_ranks().nodes[stream].label;
@@ -166,7 +166,7 @@ TEST(ShownTracks, AFilterKeepsWhatMatchesWithTheGroupsAroundIt) {
 }
 
 TEST(ShownTracks, MoveAmongTheirSiblingsOnly) {
-  ViewState state = initial_view(four_ranks());
+  ViewState state = open_view(four_ranks());
   auto const ranks = [&] {
     std::vector<uint32_t> result;
     for (uint32_t const node : nodes_of(shown_tracks(four_ranks(), state)))
@@ -193,7 +193,7 @@ TEST(ShownTracks, MoveAmongTheirSiblingsOnly) {
 }
 
 TEST(ShownTracks, AnOrderThatNamesSomeLetsTheOthersFollow) {
-  ViewState state = initial_view(four_ranks());
+  ViewState state = open_view(four_ranks());
   close_all_ranks(state, four_ranks());
   state.tracks.order[""] = {"Rank 3", "Rank 77", "Rank 1", "Rank 3"};
   EXPECT_THAT(nodes_of(shown_tracks(four_ranks(), state)),
@@ -201,7 +201,7 @@ TEST(ShownTracks, AnOrderThatNamesSomeLetsTheOthersFollow) {
 }
 
 TEST(PinnedTracks, KeepTheirOrderAndForgetWhatIsNotThere) {
-  ViewState state = initial_view(four_ranks());
+  ViewState state = open_view(four_ranks());
   toggle_pin(state, four_ranks(), rank_node(3));
   toggle_pin(state, four_ranks(), rank_node(1));
   state.tracks.pinned.insert(state.tracks.pinned.begin(), "Rank 99");
@@ -220,7 +220,7 @@ class PinnedLayout : public testing::Test {
  protected:
   void SetUp() override { toggle_pin(state, four_ranks(), stream); }
   uint32_t const stream = node_of_kind(NodeKind::kStream, 2);
-  ViewState state = initial_view(four_ranks());
+  ViewState state = open_view(four_ranks());
   Viewport const viewport{800, 300, 1};
 };
 
@@ -296,7 +296,7 @@ TEST_F(PinnedLayout, OutlinesOfTheSelectionDoNotLieOverIt) {
 }
 
 TEST(RevealTrack, ShowsWhatWasHiddenOrFilteredAway) {
-  ViewState state = initial_view(four_ranks());
+  ViewState state = open_view(four_ranks());
   uint32_t const stream = node_of_kind(NodeKind::kStream, 1);
   hide(state, four_ranks(), rank_node(1));
   hide(state, four_ranks(), stream);

@@ -63,6 +63,31 @@ TEST(ApplyArguments, ShowsTheAskedFindingOnceThereIsAnAnalysis) {
   EXPECT_THAT(refused.error().message, testing::HasSubstr("the run has 2 findings"));
 }
 
+TEST(ShowFirstFinding, OpensTheRankOfItsPlaceAndLeavesTheOthersClosed) {
+  support::SyntheticOptions options{.devices = 4, .steps = 6, .process_per_device = true};
+  options.straggler_device = 2;
+  Scene const scene = synthetic_scene(options);
+  ASSERT_FALSE(scene.analysis.findings.empty());
+  ViewState state = initial_view(scene);
+  show_first_finding({}, scene, state);
+  ASSERT_TRUE(state.finding);
+  EXPECT_EQ(state.finding->finding, 0U);
+  EXPECT_EQ(state.closed.size(), 3U);
+  EXPECT_LT(state.window.span(), static_cast<double>(scene.length));
+
+  // Not where something is asked for, nor where all ranks are open.
+  ViewState const before = initial_view(scene);
+  ViewState asked = before;
+  show_first_finding({.time = "0:1ms"}, scene, asked);
+  EXPECT_EQ(asked, before);
+  options.devices = 2;
+  options.straggler_device = 1;
+  Scene const two = synthetic_scene(options);
+  ViewState of_two = initial_view(two);
+  show_first_finding({}, two, of_two);
+  EXPECT_FALSE(of_two.finding);
+}
+
 TEST(ApplyArguments, OfTwoRunsShowsTheirComparisonUnlessAnotherPanelIsAskedFor) {
   Scene const scene = synthetic_scene({.devices = 1, .steps = 2});
   Arguments arguments;

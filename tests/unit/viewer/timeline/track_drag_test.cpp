@@ -57,7 +57,7 @@ class TrackDrag : public testing::Test {
   }
 
   Scene const& scene = ranks_to_drag();
-  ViewState state = initial_view(scene);
+  ViewState state = open_view(scene);
 };
 
 TEST_F(TrackDrag, ARankGoesAboveTheOneInWhoseUpperHalfItIsReleased) {
@@ -153,7 +153,7 @@ TEST_F(TrackDrag, RowsScrollWhileTheMouseIsAtTheEdge) {
 TEST(UiTrackDrag, ShowsWhereItGoesAndEscapeCancels) {
   Scene const& scene = ranks_to_drag();
   NullUi ui;
-  ViewState state = initial_view(scene);
+  ViewState state = open_view(scene);
   close_all_ranks(state, scene);
   ui.frames(scene, state, 3);
 

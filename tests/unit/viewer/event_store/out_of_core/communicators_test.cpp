@@ -11,6 +11,7 @@
 #include "tests/unit/viewer/event_store/out_of_core/out_of_core_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scene/communicator_scenes.h"
+#include "tests/unit/viewer/scenes.h"
 #include "viewer/interaction/view_rebase.h"
 #include "viewer/scene/track_choice.h"
 
@@ -64,7 +65,7 @@ TEST_F(OutOfCoreCommunicators, ShowTheEventsThatWereRead) {
   analyze(*out_of_core_scene);
 
   Scene const in_memory_scene = open_in_memory();
-  ViewState const state = initial_view(in_memory_scene);
+  ViewState const state = open_view(in_memory_scene);
   Layout const expected = lay_out(in_memory_scene, state, kCommunicatorArea);
   Layout const shown = settled(*out_of_core_scene, state, kCommunicatorArea);
 
@@ -98,7 +99,7 @@ TEST_F(OutOfCoreCommunicators, AreMarksWhereNothingWasRead) {
   write(two_schemes());
   auto const scene = open_out_of_core();
   analyze(*scene);
-  Layout const layout = lay_out(*scene, initial_view(*scene), kCommunicatorArea);
+  Layout const layout = lay_out(*scene, open_view(*scene), kCommunicatorArea);
 
   for (Row const& row : layout.rows) {
     Node const& node = scene->nodes[row.node];
@@ -123,7 +124,7 @@ TEST_F(OutOfCoreCommunicators, AreMarksWhereNothingWasRead) {
 TEST_F(OutOfCoreCommunicators, LeaveTheViewWhatItWas) {
   write(two_schemes());
   auto const scene = open_out_of_core();
-  ViewState state = initial_view(*scene);
+  ViewState state = open_view(*scene);
   auto const node_at = [&](std::string const& path) {
     auto const node = node_of_path(*scene, path);
     EXPECT_TRUE(node) << path;
@@ -155,7 +156,7 @@ TEST_F(OutOfCoreCommunicators, LeaveTheViewWhatItWas) {
 TEST_F(OutOfCoreCommunicators, MarksOfASearchStayOnTheirTracks) {
   write(two_schemes());
   Scene const scene = open_in_memory();
-  ViewState state = initial_view(scene);
+  ViewState state = open_view(scene);
   state.window = {0, 1e6};
   state.search.text = "all_reduce";
   state.search.hits = {scene.selection_of(0, scene.trace(0), 0)};
