@@ -119,6 +119,11 @@ double Study::spent_s() const {
   return seconds;
 }
 
+double Study::enough_s() const {
+  auto const settings = static_cast<double>(untried().size() + 1);
+  return spent_s() + settings * static_cast<double>(confirming_pairs()) * pair_seconds();
+}
+
 double Study::left_s() const { return std::max(options_.time_s - spent_s(), 0.0); }
 
 double Study::pair_seconds() const {

@@ -34,6 +34,21 @@ uint64_t sum_of(std::vector<uint64_t> const& counts) {
   return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
 }
 
+/// The numbers of the marked steps; those that only names tell need a look at all events.
+std::set<int64_t> step_numbers(import::TraceSource const& source) {
+  std::set<int64_t> numbers;
+  if (auto const steps = source.steps())
+    for (file::StepSpan const& step : *steps) numbers.insert(step.index);
+  return numbers;
+}
+
+/// "12, numbers 100 to 111"; empty without.
+std::string words_of(std::set<int64_t> const& steps) {
+  if (steps.empty()) return {};
+  return fmt::format("{}, numbers {} to {}", base::format_count(steps.size()), *steps.begin(),
+                     *steps.rbegin());
+}
+
 nlohmann::json json_of(import::RankSource const& rank) {
   import::TraceSource const& source = rank.source;
   model::TraceInfo const& info = source.info();
@@ -49,23 +64,23 @@ nlohmann::json json_of(import::RankSource const& rank) {
                       {"dropped", track.dropped}});
   }
 
-  return {{"file", rank.file},        {"rank", info.rank},
-          {"host", info.host},        {"command", info.command},
-          {"tool", info.tool},        {"process_id", info.process_id},
-          {"events", sum_of(events)}, {"duration_ns", source.time_range().length()},
-          {"dropped", log.dropped},   {"truncated", log.truncated},
-          {"tracks", tracks},         {"facts", info.facts}};
-}
+  nlohmann::json steps = nullptr;
+  if (auto const numbers = step_numbers(source); !numbers.empty())
+    steps = {{"count", numbers.size()}, {"first", *numbers.begin()}, {"last", *numbers.rbegin()}};
 
-/// "12, numbers 100 to 111". Empty without marked steps; those that only names tell need a look at
-/// all events.
-std::string steps_of(import::TraceSource const& source) {
-  auto const steps = source.steps();
-  if (!steps || steps->empty()) return {};
-  std::set<int64_t> numbers;
-  for (file::StepSpan const& step : *steps) numbers.insert(step.index);
-  return fmt::format("{}, numbers {} to {}", base::format_count(numbers.size()), *numbers.begin(),
-                     *numbers.rbegin());
+  return {{"file", rank.file},
+          {"rank", info.rank},
+          {"host", info.host},
+          {"command", info.command},
+          {"tool", info.tool},
+          {"process_id", info.process_id},
+          {"events", sum_of(events)},
+          {"duration_ns", source.time_range().length()},
+          {"dropped", log.dropped},
+          {"truncated", log.truncated},
+          {"tracks", tracks},
+          {"facts", info.facts},
+          {"steps", steps}};
 }
 
 /// Command lines are long, and names of megabytes exist.
@@ -89,7 +104,7 @@ void print(import::RankSource const& rank) {
   line("recorded by", info.tool);
   line("events", fmt::format("{} over {}", base::format_count(sum_of(events)),
                              base::format_duration(source.time_range().length())));
-  line("steps", steps_of(source));
+  line("steps", words_of(step_numbers(source)));
   if (uint64_t const dropped = source.log().dropped; dropped > 0)
     line("dropped", base::format_count(dropped));
   for (auto const& [key, value] : info.facts) line(key, value);

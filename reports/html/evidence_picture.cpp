@@ -172,58 +172,17 @@ std::string picture_of(Page const& page, model::RankTrace const& rank,
 
 // Waiting for another device: a lane for each, so that culprit and victims are seen together.
 
-bool waits_for_another(analyzer::Finding const& finding, analyzer::Finding::Evidence const& place) {
-  return finding.where && *finding.where != place.ref;
-}
-
-/// The collective in which the device waits there; null: none is known.
-analyzer::CollectiveStats const* collective_at(analyzer::Analysis const& analysis,
-                                               analyzer::Finding::Evidence const& place) {
-  for (analyzer::CollectiveStats const& collective : analysis.collectives)
-    for (auto const& participant : collective.participants)
-      if (participant.ref == place.ref && participant.when.begin == place.when.begin)
-        return &collective;
-  return nullptr;
-}
-
-/// A device and the stretch that is marked in its lane: from its arrival to the end of its wait.
-struct WaitingDevice {
-  analyzer::DeviceRef ref;
-  std::optional<model::Interval> wait;
-};
-
-/// The late device, the one that waits, and others of the collective; by ref.
-std::vector<WaitingDevice> waiting_devices(analyzer::Analysis const& analysis,
-                                           analyzer::Finding const& finding,
-                                           analyzer::Finding::Evidence const& place) {
-  std::vector<WaitingDevice> devices;
-  analyzer::CollectiveStats const* const collective = collective_at(analysis, place);
-  auto const add = [&](analyzer::DeviceRef ref) {
-    bool const is_there =
-        std::any_of(devices.begin(), devices.end(),
-                    [&](WaitingDevice const& device) { return device.ref == ref; });
-    if (is_there || devices.size() == kPictureDevices) return;
-    WaitingDevice& device = devices.emplace_back(WaitingDevice{ref, {}});
-    if (collective == nullptr) return;
-    for (auto const& participant : collective->participants)
-      if (participant.ref == ref)
-        device.wait = {participant.when.begin, participant.when.begin + participant.wait_ns};
-  };
-
-  add(*finding.where);
-  add(place.ref);
-  if (collective != nullptr)
-    for (auto const& participant : collective->participants) add(participant.ref);
-  std::sort(devices.begin(), devices.end(),
-            [](auto const& a, auto const& b) { return a.ref < b.ref; });
-  return devices;
-}
-
 /// All streams of a device in one lane: compute lies over copies, and these over communication, as
 /// they hide each other.
-Lane merged_lane(Picture const& picture, model::Trace const& trace, analyzer::DeviceRef ref,
+Lane merged_lane(Picture const& picture, model::Trace const& trace, int32_t device,
                  std::string label) {
-  std::vector<Lane> lanes = stream_lanes(picture, trace, ref.device);
+  std::vector<Lane> lanes;
+  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
+    model::Track const& track = trace.tracks()[t];
+    if (track.kind == model::TrackKind::kStream && track.device == device)
+      picture.add_lane({}, model::TrackId{t}, RowContent::kDeviceOps, lanes);
+  }
+
   Lane merged{std::move(label), {}, 0};
   for (SpanClass const cls : {SpanClass::kComm, SpanClass::kCopy, SpanClass::kCompute})
     for (Lane const& lane : lanes)
@@ -232,30 +191,8 @@ Lane merged_lane(Picture const& picture, model::Trace const& trace, analyzer::De
   return merged;
 }
 
-/// The lanes of those devices that are of this process.
-std::string lanes_of_waiting(Page const& page, size_t process, model::RankTrace const& rank,
-                             analyzer::Finding const& finding,
-                             analyzer::Finding::Evidence const& place) {
-  model::Interval const shown = widened(place.when, kContext, 1000, page.range);
-  if (shown.length() <= 0) return {};
-  Picture const picture(rank, {shown.begin - rank.offset_ns, shown.end - rank.offset_ns});
-
-  std::string html;
-  for (WaitingDevice const& device : waiting_devices(page.analysis, finding, place)) {
-    if (device.ref.rank_index != static_cast<int32_t>(process)) continue;
-    std::string label = device_label(page.run, device.ref);
-    if (device.ref == *finding.where) label = tr("{}: late", label);
-
-    model::Interval const wait = device.wait.value_or(place.when);
-    html += picture.html(merged_lane(picture, rank.trace, device.ref, std::move(label)),
-                         {wait.begin - rank.offset_ns, wait.end - rank.offset_ns});
-  }
-  return html;
-}
-
-std::string picture_of_waiting(Page const& page, analyzer::Finding const& finding,
+std::string picture_of_waiting(Page const& page, analyzer::DeviceRef late,
                                analyzer::Finding::Evidence const& place, std::string const& lanes) {
-  model::Interval const shown = widened(place.when, kContext, 1000, page.range);
   std::string key = fmt::format(
       "<li><b class=\"mark\"></b>{}</li>",
       tr("from its arrival to the last one's: {} on {}", base::format_duration(place.when.length()),
@@ -266,42 +203,114 @@ std::string picture_of_waiting(Page const& page, analyzer::Finding const& findin
   }
 
   return scene(tr("{} waits {} for {}", escape(device_label(page.run, place.ref)),
-                  base::format_duration(place.when.length()),
-                  escape(device_label(page.run, *finding.where))),
-               lanes, shown, page, fmt::format("<ul class=\"key\">{}</ul>", key));
+                  base::format_duration(place.when.length()), escape(device_label(page.run, late))),
+               lanes, widened(place.when, kContext, 1000, page.range), page,
+               fmt::format("<ul class=\"key\">{}</ul>", key));
+}
+
+bool is_before(analyzer::DeviceRef ref, int64_t begin, analyzer::DeviceRef other, int64_t then) {
+  return ref != other ? ref < other : begin < then;
 }
 
 }  // namespace
 
-void begin_evidence(Page const& page, std::vector<EvidencePictures>& pictures) {
+EvidenceDrawing::EvidenceDrawing(Page const& page) : page_(page) {
   auto const& findings = page.analysis.findings;
-  pictures.resize(std::min(findings.size(), kPicturedFindings));
-  for (size_t f = 0; f < pictures.size(); ++f)
-    pictures[f].resize(std::min(findings[f].evidence.size(), kPicturesOfFinding));
-}
-
-void draw_evidence(Page const& page, size_t process, model::RankTrace const& rank,
-                   std::vector<EvidencePictures>& pictures) {
-  for (size_t f = 0; f < pictures.size(); ++f) {
-    analyzer::Finding const& finding = page.analysis.findings[f];
-    for (size_t i = 0; i < pictures[f].size(); ++i) {
-      auto const& place = finding.evidence[i];
-
-      if (waits_for_another(finding, place))
-        pictures[f][i] += lanes_of_waiting(page, process, rank, finding, place);
-      else if (place.ref.rank_index == static_cast<int32_t>(process))
-        pictures[f][i] = picture_of(page, rank, place);
+  drawn_.resize(std::min(findings.size(), kPicturedFindings));
+  for (size_t f = 0; f < drawn_.size(); ++f) {
+    analyzer::Finding const& finding = findings[f];
+    for (size_t i = 0; i < std::min(finding.evidence.size(), kPicturesOfFinding); ++i) {
+      DrawnPlace& drawn = drawn_[f].emplace_back();
+      drawn.place = &finding.evidence[i];
+      if (finding.where && *finding.where != drawn.place->ref) drawn.late = *finding.where;
     }
   }
+
+  find_collectives();
 }
 
-void finish_evidence(Page const& page, std::vector<EvidencePictures>& pictures) {
-  for (size_t f = 0; f < pictures.size(); ++f) {
-    analyzer::Finding const& finding = page.analysis.findings[f];
-    for (size_t i = 0; i < pictures[f].size(); ++i)
-      if (waits_for_another(finding, finding.evidence[i]) && !pictures[f][i].empty())
-        pictures[f][i] = picture_of_waiting(page, finding, finding.evidence[i], pictures[f][i]);
+/// One look at all collectives, however many places there are.
+void EvidenceDrawing::find_collectives() {
+  std::vector<DrawnPlace*> wanted;
+  for (auto& of_finding : drawn_)
+    for (DrawnPlace& drawn : of_finding)
+      if (drawn.late) wanted.push_back(&drawn);
+  if (wanted.empty()) return;
+  auto const by_begin = [](DrawnPlace const* a, DrawnPlace const* b) {
+    return is_before(a->place->ref, a->place->when.begin, b->place->ref, b->place->when.begin);
+  };
+  std::sort(wanted.begin(), wanted.end(), by_begin);
+
+  for (analyzer::CollectiveStats const& collective : page_.analysis.collectives)
+    for (auto const& participant : collective.participants) {
+      auto at = std::partition_point(wanted.begin(), wanted.end(), [&](DrawnPlace const* drawn) {
+        return is_before(drawn->place->ref, drawn->place->when.begin, participant.ref,
+                         participant.when.begin);
+      });
+      for (; at != wanted.end() && (*at)->place->ref == participant.ref &&
+             (*at)->place->when.begin == participant.when.begin;
+           ++at)
+        if (participant.wait_ns == (*at)->place->when.length()) take_devices(collective, **at);
+    }
+}
+
+/// The late device, the one that waits, and others of the collective. Nothing, where the late one
+/// takes no part: then the device waits there for another.
+void EvidenceDrawing::take_devices(analyzer::CollectiveStats const& collective, DrawnPlace& drawn) {
+  auto const& participants = collective.participants;
+  auto const is_late = [&](auto const& participant) { return participant.ref == *drawn.late; };
+  if (!drawn.devices.empty() || std::none_of(participants.begin(), participants.end(), is_late))
+    return;
+
+  size_t others = kPictureDevices - 2;
+  for (auto const& participant : participants) {
+    bool const is_named = is_late(participant) || participant.ref == drawn.place->ref;
+    if (!is_named && others == 0) continue;
+    if (!is_named) --others;
+    drawn.devices.push_back(
+        {participant.ref, {participant.when.begin, participant.when.begin + participant.wait_ns}});
   }
+  std::sort(drawn.devices.begin(), drawn.devices.end(),
+            [](auto const& a, auto const& b) { return a.ref < b.ref; });
+}
+
+void EvidenceDrawing::add(size_t process, model::RankTrace const& rank) {
+  for (auto& of_finding : drawn_)
+    for (DrawnPlace& drawn : of_finding) {
+      if (!drawn.devices.empty())
+        drawn.html += lanes_of_waiting(process, rank, drawn);
+      else if (drawn.place->ref.rank_index == static_cast<int32_t>(process))
+        drawn.html = picture_of(page_, rank, *drawn.place);
+    }
+}
+
+/// The lanes of the devices that are of this process.
+std::string EvidenceDrawing::lanes_of_waiting(size_t process, model::RankTrace const& rank,
+                                              DrawnPlace const& drawn) const {
+  model::Interval const shown = widened(drawn.place->when, kContext, 1000, page_.range);
+  if (shown.length() <= 0) return {};
+  Picture const picture(rank, {shown.begin - rank.offset_ns, shown.end - rank.offset_ns});
+
+  std::string html;
+  for (WaitingDevice const& device : drawn.devices) {
+    if (device.ref.rank_index != static_cast<int32_t>(process)) continue;
+    std::string label = device_label(page_.run, device.ref);
+    if (device.ref == *drawn.late) label = tr("{}: late", label);
+    html += picture.html(merged_lane(picture, rank.trace, device.ref.device, std::move(label)),
+                         {device.wait.begin - rank.offset_ns, device.wait.end - rank.offset_ns});
+  }
+  return html;
+}
+
+std::vector<EvidencePictures> EvidenceDrawing::take() && {
+  std::vector<EvidencePictures> pictures(drawn_.size());
+  for (size_t f = 0; f < drawn_.size(); ++f)
+    for (DrawnPlace& drawn : drawn_[f]) {
+      bool const waits = !drawn.devices.empty() && !drawn.html.empty();
+      pictures[f].push_back(waits ? picture_of_waiting(page_, *drawn.late, *drawn.place, drawn.html)
+                                  : std::move(drawn.html));
+    }
+  return pictures;
 }
 
 }  // namespace stepscope::reports

@@ -4,6 +4,7 @@
 // script.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,38 @@ namespace stepscope::reports {
 /// say nothing new.
 inline constexpr size_t kPicturedFindings = 8, kPicturesOfFinding = 3;
 
-/// Makes room in `pictures`[finding][place].
-void begin_evidence(Page const& page, std::vector<EvidencePictures>& pictures);
-/// Draws what one process has of the findings' places; needs all events of the process. Where a
-/// device waits for another, each process adds the lanes of its devices. Processes come in their
-/// order. O(events of the process) at most.
-void draw_evidence(Page const& page, size_t process, model::RankTrace const& rank,
-                   std::vector<EvidencePictures>& pictures);
-/// After the last process.
-void finish_evidence(Page const& page, std::vector<EvidencePictures>& pictures);
+/// Draws the places of the first findings, while one process after the other is in memory.
+class EvidenceDrawing {
+ public:
+  /// O(participants of all collectives).
+  explicit EvidenceDrawing(Page const& page);
+  /// Draws what one process has of the places; needs all of its events. Where a device waits for
+  /// the one that the finding names, each process adds the lanes of its devices. Processes come in
+  /// their order. O(events of the process) at most.
+  void add(size_t process, model::RankTrace const& rank);
+  /// By finding, after the last process.
+  std::vector<EvidencePictures> take() &&;
+
+ private:
+  /// A device and the stretch that is marked in its lane: from its arrival to the last one's.
+  struct WaitingDevice {
+    analyzer::DeviceRef ref;
+    model::Interval wait;
+  };
+  struct DrawnPlace {
+    analyzer::Finding::Evidence const* place = nullptr;
+    std::optional<analyzer::DeviceRef> late;  ///< for which the place's device may wait
+    std::vector<WaitingDevice> devices;       ///< by ref; empty: the place's device is shown alone
+    std::string html;                         ///< of `devices` the lanes
+  };
+
+  void find_collectives();
+  static void take_devices(analyzer::CollectiveStats const& collective, DrawnPlace& drawn);
+  [[nodiscard]] std::string lanes_of_waiting(size_t process, model::RankTrace const& rank,
+                                             DrawnPlace const& drawn) const;
+
+  Page const& page_;
+  std::vector<std::vector<DrawnPlace>> drawn_;  ///< by finding, by place
+};
 
 }  // namespace stepscope::reports

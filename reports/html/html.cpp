@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "reports/html/document.h"
+#include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/page_data.h"
 #include "reports/html/timeline_data.h"
@@ -66,7 +67,8 @@ std::string document_of(Page const& page) {
   for (SectionOf const& each : kSections) {
     SectionHtml written = each.write(page);
     if (!written.lacking.empty())
-      left_out += fmt::format("<li>{}: {}</li>\n", tr(each.title), tr(written.lacking));
+      left_out +=
+          fmt::format("<li>{}: {}</li>\n", escape(tr(each.title)), escape(tr(written.lacking)));
     document.sections.push_back({each.id, each.title, std::move(written.html)});
   }
   if (!left_out.empty())

@@ -39,9 +39,9 @@ struct Timeline {
 struct SectionHtml {
   SectionHtml() = default;
   /// A whole <section>; empty: the run has nothing of the kind.
-  SectionHtml(std::string whole) : html(std::move(whole)) {}  // NOLINT: as what they are made of
+  SectionHtml(std::string whole) : html(std::move(whole)) {}  // NOLINT: most are no more than HTML
   std::string html;
-  /// Plain text: what the recording lacks, where there is no section for want of it. Untranslated.
+  /// Plain text, untranslated: what the recording would need for a section. Empty with one.
   std::string_view lacking;
 };
 /// `text`: of the program, not of the trace.

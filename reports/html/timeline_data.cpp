@@ -305,17 +305,17 @@ base::Expected<Timeline> make_timeline(Page const& page, ReadProcess const& read
   Timeline timeline;
   std::vector<Row> rows;
   size_t devices_left = kMaxDevices, processes_shown = 0;
-  begin_evidence(page, timeline.pictures);
+  EvidenceDrawing evidence(page);
   for (size_t process = 0; process < page.run.ranks.size(); ++process) {
     auto const rank = read(process);
     if (!rank) return base::fail_with(rank);
     add_streams(process, **rank, timeline.streams);
-    draw_evidence(page, process, **rank, timeline.pictures);
+    evidence.add(process, **rank);
     if (devices_left == 0) continue;
     add_rows_of_rank(page, process, (*rank)->trace, rows, devices_left);
     processes_shown = process + 1;
   }
-  finish_evidence(page, timeline.pictures);
+  timeline.pictures = std::move(evidence).take();
 
   std::vector<ViewSpans> views(page.views.size());
   for (size_t v = 0; v < views.size(); ++v) {

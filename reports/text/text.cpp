@@ -84,7 +84,7 @@ std::string split_bar(Summary const& summary, Paint const& paint, int width) {
     if (summary.share(i) < kLeastShownShare) continue;
     std::string waits;
     if (part(i).key == "exposed_comm" && summary.exposed_late_ns >= kLeastNamed * summary.mean_ns)
-      waits = fmt::format(" ({} by late peers)", duration(summary.exposed_late_ns));
+      waits = fmt::format(" ({} caused by late peers)", duration(summary.exposed_late_ns));
     text += fmt::format("  {} {:>8} {:>10}  {}{}{}\n", part_marks(i, 1, paint),
                         base::format_share(summary.share(i)),
                         duration(summary.parts_ns[static_cast<size_t>(i)]),

@@ -8,6 +8,7 @@
 #include "analyzer/metrics/communication/wait_matrix.h"
 #include "analyzer/metrics/steps/run_summary.h"
 #include "reports/text/layout.h"
+#include "reports/words/kernel_label.h"
 #include "reports/words/labels.h"
 #include "reports/words/language.h"
 #include "trace/base/format.h"
@@ -39,6 +40,8 @@ std::string cause_words(analyzer::WaitStats const& row) {
 
 /// A screen shows no more; the page and the JSON have all.
 constexpr size_t kMostDevices = 16;
+/// In less room a cause says nothing.
+constexpr size_t kLeastWhy = 8;
 
 /// What a device makes others wait, over the run.
 struct CausedWait {
@@ -59,35 +62,38 @@ CausedWait caused_by(analyzer::Analysis const& analysis, analyzer::DeviceRef ref
 /// A line for each device: how long it waits, and how much of all waiting it causes and by what.
 /// None where there is one device, or too many for a screen.
 std::string device_lines(model::Run const& run, analyzer::Analysis const& analysis,
-                         Paint const& paint, int width) {
-  auto const summary = analyzer::summarize_waits(analysis);
+                         analyzer::WaitSummary const& summary, Paint const& paint, size_t width) {
+  if (analysis.devices.size() < 2 || analysis.devices.size() > kMostDevices) return {};
   std::vector<analyzer::DeviceMean> const means = analyzer::device_means(analysis);
-  if (means.size() < 2 || means.size() > kMostDevices || !summary || summary->exposed_ns <= 0)
-    return {};
+  bool const has_steps =
+      std::any_of(means.begin(), means.end(), [](auto const& mean) { return mean.steps > 0; });
 
-  size_t label_columns = 0;
-  for (analyzer::DeviceMean const& mean : means)
-    label_columns = std::max(label_columns, columns_of(device_label(run, mean.ref)));
-  auto const line = [&](std::string const& device, std::string const& waits,
-                        std::string const& causes, std::string const& why) {
-    std::string const pad(label_columns - std::min(label_columns, columns_of(device)), ' ');
-    std::string const gap(10 - std::min<size_t>(10, columns_of(waits)), ' ');
-    return fmt::format("  {}{}  {}{}  {:>11}{}", device, pad, gap, waits, causes,
-                       why.empty() ? "" : "  " + why);
-  };
-
-  std::string text = paint.dim(line("device", "waits", "causes", "mostly by")) + "\n";
+  std::vector<std::vector<std::string>> rows = {{"device", "waits a step", "causes of all"}};
+  std::vector<std::string> whys = {"mostly by"};
   for (analyzer::DeviceMean const& mean : means) {
     CausedWait const caused = caused_by(analysis, mean.ref);
-    double const share = caused.exposed_ns / summary->exposed_ns;
-    std::string const waits =
-        mean.steps > 0 ? base::format_duration(std::llround(mean.exposed_late_ns)) : "–";
+    double const share = caused.exposed_ns / summary.exposed_ns;
+    rows.push_back(
+        {device_label(run, mean.ref),
+         mean.steps > 0 ? base::format_duration(std::llround(mean.exposed_late_ns)) : "–",
+         base::format_share(share)});
     bool const is_named = share >= kLeastCause && caused.most != nullptr;
+    whys.push_back(is_named ? cause_words(*caused.most) : "");
+  }
+  // Without steps their column says nothing.
+  for (auto& row : rows)
+    if (!has_steps) row.erase(row.begin() + 1);
 
-    std::string const why = is_named ? cause_words(*caused.most) : "";
-    std::string const row = line(device_label(run, mean.ref), waits, base::format_share(share), "");
-    size_t const room = static_cast<size_t>(width) - std::min<size_t>(columns_of(row) + 2, width);
-    text += row + (why.empty() ? "" : "  " + shown(why, std::max<size_t>(room, 20))) + "\n";
+  std::string const table = aligned(rows, {});
+  std::string_view rest = table;
+  std::string text;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::string line(rest.substr(0, rest.find('\n')));
+    rest.remove_prefix(line.size() + 1);
+    size_t const taken = columns_of(line) + 2;
+    if (!whys[i].empty() && taken + kLeastWhy <= width)
+      line += "  " + kernel_label(whys[i], width - taken);
+    text += (i == 0 ? paint.dim(line) : line) + "\n";
   }
   return text;
 }
@@ -121,7 +127,9 @@ std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis
                        Paint const& paint, int width) {
   std::string const sentence = waits_sentence(run, analysis);
   if (sentence.empty()) return {};
-  return "\n" + wrapped(sentence, width, "  ", "    ") + device_lines(run, analysis, paint, width);
+  return "\n" + wrapped(sentence, width, "  ", "    ") +
+         device_lines(run, analysis, *analyzer::summarize_waits(analysis), paint,
+                      static_cast<size_t>(std::max(width, 0)));
 }
 
 }  // namespace stepscope::reports

@@ -78,6 +78,7 @@ std::string_view without_arguments(std::string_view kernel) {
 
 std::string kernel_label(std::string_view kernel, size_t most_columns) {
   constexpr size_t kMostBytes = 4096;  // names of megabytes exist
+  most_columns = std::max<size_t>(most_columns, 2);
   constexpr std::string_view kVoid = "void ";
   if (kernel.size() <= most_columns) return base::printable(kernel);
   std::string_view name = without_arguments(kernel.substr(0, kMostBytes));

@@ -29,10 +29,11 @@ std::string share_of_loss(double share) {
 std::string slowdown_text(double s) { return fmt::format("{:.3f}", s); }
 
 std::string slowdown_sentence(analyzer::SlowdownStats const& slowdown) {
-  std::string text =
-      tr("With equally fast workers a step would take {} instead of {}: it takes {} × as long.",
-         base::format_duration(std::llround(slowdown.ideal_step_ns)),
-         base::format_duration(std::llround(slowdown.step_ns)), slowdown_text(slowdown.s));
+  std::string text = tr(
+      "Replayed without delays between operations, a step takes {}; with equally fast workers {}: "
+      "it takes {} × as long.",
+      base::format_duration(std::llround(slowdown.step_ns)),
+      base::format_duration(std::llround(slowdown.ideal_step_ns)), slowdown_text(slowdown.s));
 
   if (!slowdown.stages.empty() && slowdown.stages.size() <= kMostStagesInLine) {
     std::string each;

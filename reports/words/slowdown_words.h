@@ -7,7 +7,7 @@
 
 namespace stepscope::reports {
 
-/// "45.1 %", or "all": more than the loss goes with a part that makes others wait, too.
+/// "45.1 %"; "all" from 1 on: the other stages are faster than equal ones.
 std::string share_of_loss(double share);
 /// "1.232": a step's length over that of equal workers.
 std::string slowdown_text(double s);

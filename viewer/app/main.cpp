@@ -74,7 +74,7 @@ int take_picture(Arguments const& arguments, PixelSize size) {
 
   ViewState state = initial_view(scene);
   show_series(scene, state);
-  if (!scene.series) show_first_finding(arguments, scene, state);
+  show_first_finding(arguments, scene, state);
   if (auto const applied = apply_arguments(arguments, scene, state); !applied)
     return report_error(applied.error());
   if (scene.series && state.panels.tab == Tab::kScaling) finish_reading(*scene.series);

@@ -141,7 +141,7 @@ void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve);
 /// What is allocated over time, one value for each point of the timeline.
 /// `origin`: run time of view time 0.
 Curve memory_curve(analyzer::MemoryStats const& memory, int64_t origin);
-/// Up to this many ranks are open at first. Of more, each is a row with its devices' time.
+/// Up to this many ranks are open at first. With more, each rank is a row of its devices' time.
 inline constexpr size_t kOpenRanks = 2;
 /// A state that shows something useful for runs of any size: the whole run, or from its first step
 /// on where more than half of it goes before. A late window begins with its oldest allocation, and

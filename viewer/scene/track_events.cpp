@@ -48,6 +48,7 @@ void finish_curve(Curve& curve) {
   auto const [low, high] = std::minmax_element(curve.value.begin(), curve.value.end());
   curve.lowest = std::min(0.0, *low);
   curve.highest = std::max(0.0, *high);
+  curve.range = {*low, *high};
 
   for (size_t i = 0; i < curve.value.size(); i += kBusyBlock) {
     auto const first = curve.value.begin() + static_cast<std::ptrdiff_t>(i);

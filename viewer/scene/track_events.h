@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "analyzer/results/analysis.h"
@@ -116,8 +117,10 @@ std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32
 struct Curve {
   std::vector<int64_t> time;
   std::vector<double> value;
-  std::vector<double> block_max;  ///< over blocks of kBusyBlock values
-  double lowest = 0, highest = 0;
+  std::vector<double> block_max;   ///< over blocks of kBusyBlock values
+  double lowest = 0, highest = 0;  ///< of the values and 0: the row's scale
+  /// The least and the most of the values; none where they are not in memory.
+  std::optional<std::pair<double, double>> range;
 };
 
 /// Fills in what follows from the values.

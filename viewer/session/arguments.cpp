@@ -92,9 +92,12 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
 
 void show_first_finding(Arguments const& arguments, Scene const& scene, ViewState& state) {
   bool const asks = arguments.finding || !arguments.time.empty() || !arguments.select.empty() ||
-                    !arguments.changes.empty() || !arguments.candidate.empty();
+                    !arguments.panel.empty() || !arguments.changes.empty() ||
+                    !arguments.candidate.empty();
+  bool const is_series = scene.series && scene.series->runs.size() > 1;
   bool const has_many = scene.run.ranks.size() > kOpenRanks;
-  if (asks || !has_many || !scene.has_analysis() || scene.analysis.findings.empty()) return;
+  if (asks || is_series || !has_many || !scene.has_analysis() || scene.analysis.findings.empty())
+    return;
   focus_finding(state, scene, {0, 0}, kRowsHeight);
 }
 

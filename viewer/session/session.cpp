@@ -169,9 +169,9 @@ ViewState Session::view_of(std::vector<std::string> const& paths) {
   if (is_series || paths.size() == 1)
     saved = keeper_.open(scene_->series ? scene_->series->shown_path() : paths.front());
   if (saved) apply_saved_view(*saved, *scene_, candidate);
+  begins_unsaved_ = !saved;
   bool const is_of_arguments = paths == arguments_.runs;
-  if (!saved && !is_series)
-    show_first_finding(is_of_arguments ? arguments_ : Arguments{}, *scene_, candidate);
+  if (!saved) show_first_finding(is_of_arguments ? arguments_ : Arguments{}, *scene_, candidate);
 
   // Who opens several runs together wants to see them so.
   show_series(*scene_, candidate);
@@ -246,10 +246,13 @@ void Session::update_analysis() {
   // Work on other threads reads the scene: it ends before the scene changes, and panels ask for it
   // again.
   cache_.reset();
+  bool const is_untouched = begins_unsaved_ && state_.window == initial_view(*scene_).window &&
+                            state_.history.empty() && !state_.selection;
   take_analysis(*scene_, state_, std::move(*made));
   cache_ = std::make_unique<PanelCache>();
-  if (std::exchange(awaits_finding_, false))
-    static_cast<void>(show_finding(arguments_, *scene_, state_));
+  bool const is_of_arguments = std::exchange(awaits_finding_, false);
+  if (is_of_arguments) static_cast<void>(show_finding(arguments_, *scene_, state_));
+  if (is_untouched) show_first_finding(is_of_arguments ? arguments_ : Arguments{}, *scene_, state_);
 }
 
 /// The other runs of a series, one after the other.

@@ -103,6 +103,7 @@ class Session {
   std::shared_ptr<Scene> scene_;  ///< shared with work that earlier frames began and disposed of
   ViewState state_;
   std::unique_ptr<OutOfCoreAnalysis> analysis_;
+  bool begins_unsaved_ = false;              ///< the run's view was not kept
   bool awaits_finding_ = false;              ///< --finding, until the run is analyzed
   std::unique_ptr<SampleReading> sampling_;  ///< of a run of the series that is shown
   bool stays_in_series_ =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <tuple>
 #include <type_traits>
 
@@ -314,6 +315,30 @@ std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item 
   for (size_t i = 0; i < details.size() && i < 4; ++i)
     lines.push_back(details[i].first + ": " + details[i].second);
   return lines;
+}
+
+std::string value_range(Curve const& curve, bool is_bytes) {
+  auto const words = [&](double value) {
+    constexpr double kMostBytes = 1e18;
+    return is_bytes ? base::format_bytes(static_cast<uint64_t>(std::clamp(value, 0.0, kMostBytes)))
+                    : fmt::format("{:.4g}", value);
+  };
+  if (!curve.range)
+    return curve.highest > curve.lowest && std::isfinite(curve.highest)
+               ? "max " + words(curve.highest)
+               : std::string();
+
+  auto const [least, most] = *curve.range;
+  if (!std::isfinite(least) || !std::isfinite(most)) return {};
+  std::string first = words(least);
+  std::string const last = words(most);
+  if (first == last) return last;
+
+  // A unit that both have is written once.
+  size_t const unit = last.rfind(' ');
+  if (unit != std::string::npos && first.ends_with(last.substr(unit)))
+    first.resize(first.size() - (last.size() - unit));
+  return first + " – " + last;
 }
 
 std::string without_device(Scene const& scene, std::string_view needs) {

@@ -24,6 +24,9 @@ std::string describe(Scene const& scene, analyzer::DeviceRef ref);
 /// Where a panel that needs a device has none: "… No device work was recorded in this run …", and
 /// where to look instead. `needs`: a sentence on what the panel shows.
 std::string without_device(Scene const& scene, std::string_view needs);
+/// The least and the highest value of a curve: "12 – 98", "1.2 – 1.5 GiB". Values that are not in
+/// memory: "max 98". Empty without values.
+std::string value_range(Curve const& curve, bool is_bytes);
 /// "12.3 TFLOP".
 std::string format_flops(double flops);
 /// A key of the JSON for people: "launch_latency" → "launch latency".

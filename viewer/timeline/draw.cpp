@@ -11,6 +11,7 @@
 
 #include "trace/base/format.h"
 #include "viewer/comparison/change_marks.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -329,32 +330,6 @@ void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Lay
   if (layout.pinned_height > 0) draw_some_rows(list, scene, state, layout, canvas, true);
 }
 
-namespace {
-
-/// The lowest and the highest value of a curve, which fill its row: "12 – 98", "1.2 – 1.5 GiB".
-/// Empty without values.
-std::string value_range(Node const& node) {
-  Curve const& curve = node.curve;
-  auto const words = [&](double value) {
-    return node.bytes ? base::format_bytes(static_cast<uint64_t>(std::max(value, 0.0)))
-                      : fmt::format("{:.4g}", value);
-  };
-
-  if (node.kind != NodeKind::kCounter && node.kind != NodeKind::kMemory) return {};
-  if (curve.highest < curve.lowest || (curve.lowest == 0 && curve.highest == 0)) return {};
-  if (curve.lowest == curve.highest) return words(curve.highest);
-
-  // A unit that both have is written once.
-  std::string low = words(curve.lowest);
-  std::string const high = words(curve.highest);
-  size_t const unit = high.rfind(' ');
-  if (unit != std::string::npos && low.ends_with(high.substr(unit)))
-    low.resize(low.size() - (high.size() - unit));
-  return low + " – " + high;
-}
-
-}  // namespace
-
 RowWords row_words(Scene const& scene, Row const& row, float scale) {
   Node const& node = scene.nodes[row.node];
   bool const is_rank = node.kind == NodeKind::kRank;
@@ -367,7 +342,7 @@ RowWords row_words(Scene const& scene, Row const& row, float scale) {
   if (is_rank) pop_bold();
 
   words.note = row.pinned && !is_rank ? group_of(node) : node.note;
-  if (words.note.empty()) words.note = value_range(node);
+  if (words.note.empty()) words.note = value_range(node.curve, node.bytes);
   bool const has_room =
       words.x + used + ImGui::CalcTextSize(words.note.c_str()).x + 18 * scale < kGutter * scale;
   words.is_cut = words.label != node.label || (!words.note.empty() && !has_room);

@@ -53,12 +53,17 @@ void summarize_devices(Analysis const& analysis, RunSummary& summary) {
     if (device.memory.peak_reserved_bytes)
       summary.peak_reserved_bytes =
           std::max(summary.peak_reserved_bytes.value_or(0), *device.memory.peak_reserved_bytes);
-    for (int i = 0; i < kPartCount && !summary.has_steps; ++i)
+    if (summary.has_steps) continue;
+    for (int i = 0; i < kPartCount; ++i)
       summary.parts_ns[static_cast<size_t>(i)] += static_cast<double>(part_ns(device.time, i));
+    summary.exposed_late_ns += static_cast<double>(device.time.exposed_late_ns);
   }
 
-  if (!summary.has_steps && !analysis.devices.empty())
-    for (double& ns : summary.parts_ns) ns /= static_cast<double>(analysis.devices.size());
+  if (!summary.has_steps && !analysis.devices.empty()) {
+    auto const devices = static_cast<double>(analysis.devices.size());
+    for (double& ns : summary.parts_ns) ns /= devices;
+    summary.exposed_late_ns /= devices;
+  }
   if (window > 0) summary.utilization = static_cast<double>(busy) / static_cast<double>(window);
   if (comm > 0) summary.overlap = static_cast<double>(comm - exposed) / static_cast<double>(comm);
 }

@@ -165,7 +165,7 @@ ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
   times.step_last.assign(graph.steps.size(), 0);
   uint32_t const* const source = sources.empty() ? graph.source.data() : sources.data();
 
-  // Most nodes follow the one before them: its end is at hand sooner than memory gives it back.
+  // Most nodes wait for the one before them: a register has its end sooner than memory.
   int64_t previous = times.over.empty() ? 0 : times.over[0];
   for (size_t node = 1; node < graph.nodes.size(); ++node) {
     int64_t over = std::numeric_limits<int64_t>::min() / 2;

@@ -22,7 +22,8 @@ struct ReplayTimes {
   std::vector<int64_t> step_end;    ///< by step: when the last of its ops is over
   std::vector<uint32_t> step_last;  ///< by step: the node of that op
 };
-/// `source`: by edge; empty = the graph's. Each comes before its edge's node.
+/// `source`: by edge; empty = the graph's. Each comes before its edge's node: ends of later
+/// nodes are not known yet.
 ReplayTimes replay(ReplayGraph const& graph, std::span<int64_t const> own,
                    std::span<int64_t const> lag, std::span<uint32_t const> source = {});
 

@@ -80,7 +80,8 @@ struct ReplayProcess {
 struct ReplayGraph {
   std::vector<ReplayProcess> processes;
   base::Column<ReplayNode> nodes;
-  base::Column<int32_t> step_of_node;  ///< the nodes' own: an evaluation reads no more of them
+  base::Column<int32_t>
+      step_of_node;  ///< ReplayNode::step: an evaluation reads nothing else of nodes
   base::Column<uint32_t> first_edge;   ///< by node, and one more
   base::Column<uint32_t> source;       ///< by edge
   base::Column<ReplayEdge> edge_kind;  ///< by edge
@@ -105,7 +106,7 @@ struct ReplayInput {
 
 ReplayGraph make_replay_graph(ReplayInput const& input);
 
-/// A copy, made on all cores: it takes as long as an evaluation.
+/// A copy, made on all cores: on one it takes most of the time of an evaluation.
 ReplayWeights copy_weights(ReplayWeights const& weights);
 
 }  // namespace stepscope::analyzer

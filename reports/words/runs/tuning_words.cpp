@@ -148,8 +148,9 @@ std::string next_step_text(Study const& study, std::string_view folder) {
   StudyAnswer const answer = study.answer();
   if (answer.outcome == StudyOutcome::kOpen) return tr("Go on: stepscope tune {} --resume", path);
   if (answer.outcome == StudyOutcome::kNothingBetter && answer.untried > 0)
-    return tr("Try the others: stepscope tune {} --resume --time {}m", path,
-              static_cast<int64_t>(std::ceil(study.options().time_s * 2 / 60)));
+    return tr(
+        "Try the others: stepscope tune {} --resume --time {}m", path,
+        static_cast<int64_t>(std::ceil(std::max(study.options().time_s, study.enough_s()) / 60)));
   if (answer.outcome == StudyOutcome::kBetter && !answer.further)
     return tr("Check the answer by further pairs: stepscope tune {} --confirm 20", path);
   return {};

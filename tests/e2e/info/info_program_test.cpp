@@ -28,6 +28,8 @@ TEST_F(Info, TellsWhatTheTracesHold) {
     model::Trace const& trace = run->ranks[r].trace;
     EXPECT_EQ(info[r]["rank"], trace.info().rank);
     EXPECT_EQ(info[r]["events"], trace.event_count());
+    EXPECT_EQ(info[r]["steps"]["first"], 0);
+    EXPECT_EQ(info[r]["steps"]["last"].get<int>() + 1, info[r]["steps"]["count"].get<int>());
     EXPECT_EQ(info[r]["duration_ns"], trace.time_range().second - trace.time_range().first);
     ASSERT_EQ(info[r]["tracks"].size(), trace.tracks().size());
     for (uint32_t track = 0; track < trace.tracks().size(); ++track) {

@@ -72,7 +72,8 @@ TEST(Report, shows_who_is_late_beside_who_waits) {
   size_t const picture = html.find("<div class=\"scene\"");
   ASSERT_NE(picture, std::string::npos);
   std::string const text = html.substr(picture, html.find("</ul>", picture) - picture);
-  EXPECT_LT(text.find("<span>rank 0</span>"), text.find("<span>rank 1: late</span>"));
+  ASSERT_NE(text.find("<span>rank 1: late</span>"), std::string::npos);
+  ASSERT_LT(text.find("<span>rank 0</span>"), text.find("<span>rank 1: late</span>"));
   EXPECT_THAT(text, HasSubstr("rank 0 waits "));
   EXPECT_THAT(text, HasSubstr("from its arrival to the last one"));
 
@@ -80,6 +81,7 @@ TEST(Report, shows_who_is_late_beside_who_waits) {
   auto const mark_of = [&](char const* label) {
     size_t const mark = text.find("<b style=\"left:", text.find(label));
     double left = 0, width = 0;
+    if (mark == std::string::npos) return std::pair(-1.0, -1.0);
     EXPECT_EQ(std::sscanf(text.c_str() + mark, "<b style=\"left:%lf%%;width:%lf%%", &left, &width),
               2);
     return std::pair(left, width);
@@ -87,6 +89,21 @@ TEST(Report, shows_who_is_late_beside_who_waits) {
   auto const waits = mark_of("<span>rank 0</span>"), late = mark_of("<span>rank 1: late</span>");
   EXPECT_NEAR(waits.first + waits.second, late.first, 0.5);
   EXPECT_NEAR(late.second, 0, 0.01);
+}
+
+/// Where a finding names another device than its place, nothing says that one waits for the other.
+TEST(Report, shows_a_place_alone_where_the_named_device_takes_no_part) {
+  Sample sample = make_late_sample();
+  sample.analysis.findings[0].where = analyzer::DeviceRef{1, analyzer::kHostDevice};
+  std::string const host = report_html(sample.run, sample.analysis);
+  EXPECT_THAT(host, HasSubstr("<div class=\"scene\""));
+  EXPECT_THAT(host, Not(HasSubstr(": late</span>")));
+  EXPECT_THAT(host, Not(HasSubstr("rank 0 waits ")));
+
+  // Nor for a stretch of time that is no wait in a collective.
+  sample = make_late_sample();
+  for (auto& place : sample.analysis.findings[0].evidence) place.when.end += 1;
+  EXPECT_THAT(report_html(sample.run, sample.analysis), Not(HasSubstr(": late</span>")));
 }
 
 TEST(Report, shows_each_finding_where_it_is) {

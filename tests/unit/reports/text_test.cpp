@@ -72,11 +72,28 @@ TEST(AnalysisText, tables_fit_80_columns_in_pipes_too) {
     }
 }
 
+TEST(AnalysisText, lines_of_waiting_keep_the_width_and_need_no_steps) {
+  Sample sample = make_late_sample();
+  ASSERT_FALSE(sample.analysis.waits.empty());
+  for (auto& row : sample.analysis.waits) row.host_op = std::string(300, 'x') + "é";
+  std::istringstream lines(analysis_text(sample.run, sample.analysis, {.width = 60}));
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("  rank ") == 0) {
+      EXPECT_LE(columns_of(line), 60U) << line;
+    }
+
+  sample = make_late_sample();
+  sample.analysis.steps.clear();
+  EXPECT_THAT(analysis_text(sample.run, sample.analysis),
+              testing::ContainsRegex("device +causes of all  mostly by\n"));
+}
+
 TEST(AnalysisText, has_a_line_a_device_for_waiting) {
   Sample const sample = make_late_sample();
   std::string const text = analysis_text(sample.run, sample.analysis);
-  EXPECT_THAT(text, testing::ContainsRegex("exposed communication \\([0-9.]+ ms by late peers\\)"));
-  EXPECT_THAT(text, testing::ContainsRegex("device +waits +causes  mostly by\n"));
+  EXPECT_THAT(
+      text, testing::ContainsRegex("exposed communication \\([0-9.]+ ms caused by late peers\\)"));
+  EXPECT_THAT(text, testing::ContainsRegex("device +waits a step +causes of all  mostly by\n"));
   EXPECT_THAT(text, testing::ContainsRegex("rank 1 +0 ns +100\\.0 %  compute\n"));
   EXPECT_THAT(text, testing::ContainsRegex("rank 0 +[0-9.]+ ms +0\\.0 %\n"));
 

@@ -1,10 +1,15 @@
 // Names and notes to the left of the rows: a tooltip shows those that have no room there.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scenes.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/timeline/draw.h"
 
 namespace stepscope::viewer {
@@ -29,6 +34,28 @@ struct ThreadOfName {
   Scene scene;
   ViewState state;
 };
+
+TEST(ValueRange, IsThatOfTheValuesWithTheirUnitOnce) {
+  auto const range = [](std::vector<double> values, bool is_bytes) {
+    Curve curve;
+    curve.value = std::move(values);
+    finish_curve(curve);
+    return value_range(curve, is_bytes);
+  };
+  EXPECT_EQ(range({300, 700, 450.5}, false), "300 – 700") << "and not from 0 on";
+  EXPECT_EQ(range({-2, 5}, false), "-2 – 5");
+  EXPECT_EQ(range({0, 0}, false), "0");
+  EXPECT_EQ(range({}, false), "");
+  constexpr double kGiB = 1 << 30;
+  EXPECT_EQ(range({1.25 * kGiB, 1.5 * kGiB}, true), "1.25 – 1.50 GiB");
+  EXPECT_EQ(range({0, 1.5 * kGiB}, true), "0 B – 1.50 GiB");
+  EXPECT_EQ(range({0, std::numeric_limits<double>::infinity()}, true), "");
+  EXPECT_EQ(range({std::nan(""), 1e300}, true), "") << "what a damaged file may hold";
+
+  Curve unread;
+  unread.highest = 98;
+  EXPECT_EQ(value_range(unread, false), "max 98");
+}
 
 RowWords words_of(ThreadOfName& of, uint32_t node, std::string const& note = "") {
   of.ui.frames(of.scene, of.state);
