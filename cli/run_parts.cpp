@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "analyzer/metrics/steps/step_names.h"
@@ -150,8 +151,9 @@ Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostStep
         std::min_element(steps.begin(), steps.end(),
                          [](auto const& a, auto const& b) { return a.when.begin < b.when.begin; });
 
-    parts[r] = Part{.steps = steps,
-                    .whole = analyzer::whole_steps(host.threads[r], first->when.begin + offset)};
+    model::WholeSteps whole = analyzer::whole_steps(host.threads[r], first->when.begin + offset);
+    std::tie(whole.chosen_first, whole.chosen_last) = *wanted;
+    parts[r] = Part{.steps = steps, .whole = whole};
     found = true;
   }
 

@@ -127,8 +127,8 @@ class Study {
   [[nodiscard]] double spent_s() const;
   /// What is left of the budget, at least 0.
   [[nodiscard]] double left_s() const;
-  /// A budget that is likely to be enough for what was not tried, and for new pairs of the answer:
-  /// as many pairs as the noise needs, each as long as the pairs so far.
+  /// A budget that is likely to be enough for what was not tried, and for new pairs of the answer.
+  /// Each setting takes as many pairs as the noise needs, each as long as the pairs so far.
   [[nodiscard]] double enough_s() const;
   [[nodiscard]] StudyAnswer answer() const;
   /// Settings one move from the best ones that no trial is about. None before the noise is known.

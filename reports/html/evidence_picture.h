@@ -25,7 +25,7 @@ class EvidenceDrawing {
   /// the one that the finding names, each process adds the lanes of its devices. Processes come in
   /// their order. O(events of the process) at most.
   void add(size_t process, model::RankTrace const& rank);
-  /// By finding, after the last process.
+  /// The pictures by finding, after the last process.
   std::vector<EvidencePictures> take() &&;
 
  private:

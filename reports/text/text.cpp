@@ -33,23 +33,29 @@ constexpr size_t kLongestNote = 400;
 std::string duration(double ns) { return base::format_duration(std::llround(ns)); }
 
 /// The steps of the host, where no device has some.
-std::string host_steps_heading(analyzer::Analysis const& analysis) {
+std::string host_steps_heading(analyzer::Analysis const& analysis, std::string_view left_out) {
   HostSummary const hosts = summarize_hosts(analysis);
   if (!hosts.mean_ns) return "no steps found";
   std::string text =
       fmt::format("{} ({})", base::format_count(hosts.steps, "step"), step_source_label(analysis));
   return hosts.warmup_steps == 0 ? text
-                                 : text + fmt::format(", {} warm-up left out", hosts.warmup_steps);
+                                 : text + fmt::format(", {} {}", hosts.warmup_steps, left_out);
 }
 
-std::string steps_heading(analyzer::Analysis const& analysis, Summary const& summary) {
+std::string steps_heading(model::Run const& run, analyzer::Analysis const& analysis,
+                          Summary const& summary) {
+  bool const is_slice = std::any_of(
+      run.ranks.begin(), run.ranks.end(),
+      [](model::RankTrace const& rank) { return rank.trace.info().whole_steps.has_choice(); });
+  char const* const left_out = is_slice ? "at the edges of the slice left out" : "warm-up left out";
   if (!summary.has_steps)
-    return analysis.layers ? layers_label(*analysis.layers) : host_steps_heading(analysis);
+    return analysis.layers ? layers_label(*analysis.layers)
+                           : host_steps_heading(analysis, left_out);
+
   std::string text = fmt::format("{} ({})", base::format_count(summary.steps, "step"),
                                  step_source_label(analysis));
-  return summary.warmup_steps == 0
-             ? text
-             : text + fmt::format(", {} warm-up left out", summary.warmup_steps);
+  return summary.warmup_steps == 0 ? text
+                                   : text + fmt::format(", {} {}", summary.warmup_steps, left_out);
 }
 
 /// What does not fit a line goes on in the next one.
@@ -57,7 +63,7 @@ std::string heading(model::Run const& run, analyzer::Analysis const& analysis,
                     Summary const& summary, Paint const& paint) {
   std::vector<std::string> parts = {base::format_count(count_devices(run, analysis), "device")};
   if (run.ranks.size() > 1) parts.push_back(base::format_count(count_ranks(run), "rank"));
-  parts.push_back(steps_heading(analysis, summary));
+  parts.push_back(steps_heading(run, analysis, summary));
 
   std::string const name = run.name.empty() ? "run" : shown(run.name, 80);
   auto const width = static_cast<size_t>(paint.width > 0 ? paint.width : 100);

@@ -24,9 +24,12 @@ std::string first_finding(model::Run const& run, analyzer::Analysis const& analy
                                   [](analyzer::Finding const& finding) {
                                     return finding.severity != analyzer::Severity::kInfo;
                                   });
-  return first == analysis.findings.end()
-             ? ""
-             : tr(" Look first at: {}.", words_of(run, analysis, *first).title);
+  if (first == analysis.findings.end()) return "";
+  std::string const title = words_of(run, analysis, *first).title;
+  // A late device is what one looks for; where a finding is of many devices, one would mislead.
+  if (first->rule == "straggler" && first->where)
+    return tr(" Look first at: {} ({}).", title, device_label(run, *first->where));
+  return tr(" Look first at: {}.", title);
 }
 
 std::string rounded_duration(double ns) { return base::format_duration(std::llround(ns)); }

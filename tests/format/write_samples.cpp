@@ -84,6 +84,9 @@ json description_json(model::Trace const& trace) {
   if (info.whole_steps.count > 0)
     who.update({{"whole_step_count", info.whole_steps.count},
                 {"whole_first_step", info.whole_steps.first}});
+  if (info.whole_steps.has_choice())
+    who.update({{"chosen_first_step", info.whole_steps.chosen_first},
+                {"chosen_last_step", info.whole_steps.chosen_last}});
 
   return {{"info", who},
           {"devices", devices},

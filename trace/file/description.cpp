@@ -1,6 +1,8 @@
 #include "trace/file/description.h"
 
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -54,6 +56,9 @@ void add_info(model::TraceInfo const& info, JsonText& out) {
   if (info.whole_steps.count > 0)
     out.member("whole_first_step", info.whole_steps.first)
         .member("whole_step_count", info.whole_steps.count);
+  if (info.whole_steps.has_choice())
+    out.member("chosen_first_step", info.whole_steps.chosen_first)
+        .member("chosen_last_step", info.whole_steps.chosen_last);
   out.member("world_size", info.world_size).end_object();
 }
 
@@ -105,11 +110,15 @@ void decode_info(json const& object, model::TraceInfo& info) {
   get_to(object, "origin_epoch_ns", info.origin_epoch_ns);
   get_to(object, "whole_step_count", info.whole_steps.count);
   get_to(object, "whole_first_step", info.whole_steps.first);
+  get_to(object, "chosen_first_step", info.whole_steps.chosen_first);
+  get_to(object, "chosen_last_step", info.whole_steps.chosen_last);
 
   constexpr int64_t kMostSteps = int64_t{1} << 53;  // more than any job has: damage
   if (info.whole_steps.count < 0 || info.whole_steps.count > kMostSteps ||
       info.whole_steps.first < -kMostSteps || info.whole_steps.first > kMostSteps)
     info.whole_steps = {};
+  if (info.whole_steps.chosen_first < -kMostSteps || info.whole_steps.chosen_last > kMostSteps)
+    std::tie(info.whole_steps.chosen_first, info.whole_steps.chosen_last) = std::pair(0, -1);
 
   auto const facts = object.find("facts");
   if (facts == object.end() || !facts->is_array()) return;

@@ -43,6 +43,13 @@ struct Device {
 struct WholeSteps {
   int64_t count = 0;  ///< 0 = this is the whole
   int64_t first = 0;  ///< number of the first
+  /// The steps that the part was made for, where `chosen_last` is not before the first. Others are
+  /// in the part for what led to them: they are cut, and no step to measure.
+  int64_t chosen_first = 0, chosen_last = -1;
+  [[nodiscard]] bool has_choice() const { return count > 0 && chosen_first <= chosen_last; }
+  [[nodiscard]] bool is_context(int64_t step) const {
+    return has_choice() && (step < chosen_first || step > chosen_last);
+  }
 };
 
 /// Who recorded what, where and when.

@@ -38,7 +38,8 @@ void add_steps_of_thread(HostActivity& host, model::TrackId track,
     if (i > 0 && steps[i - 1].index + 1 == step.index) row.period.begin = steps[i - 1].when.end;
     row.input_ns = measure_in(input, row.period);
     int64_t const place = is_part ? step.index - info.whole_steps.first : static_cast<int64_t>(i);
-    row.warmup = all > kFewestStepsForWarmup && place < options.warmup_steps;
+    row.warmup = (all > kFewestStepsForWarmup && place < options.warmup_steps) ||
+                 info.whole_steps.is_context(step.index);
 
     facts.steps.push_back(row);
   }

@@ -160,15 +160,18 @@ size_t default_thread(DeviceOps const& device, std::vector<std::vector<HostStep>
   return best;
 }
 
-/// Marks the first steps of the run; in a part of a run they may not be there.
+/// Marks the first steps of the run, which may not be in a part of it, and those that a part has
+/// for what led to its own.
 void mark_warmup(std::vector<StepStats>& steps, model::WholeSteps const& whole,
                  int32_t warmup_steps) {
+  for (StepStats& step : steps) step.warmup = whole.is_context(step.step);
   bool const is_part = whole.count > 0;
   size_t const count = is_part ? static_cast<size_t>(whole.count) : steps.size();
   if (count <= kFewestStepsForWarmup) return;
+
   for (size_t i = 0; i < steps.size(); ++i)
-    steps[i].warmup =
-        (is_part ? steps[i].step - whole.first : static_cast<int64_t>(i)) < warmup_steps;
+    steps[i].warmup = steps[i].warmup || (is_part ? steps[i].step - whole.first
+                                                  : static_cast<int64_t>(i)) < warmup_steps;
 }
 
 void mark_after_pause(std::vector<StepStats>& steps,

@@ -375,14 +375,15 @@ std::string headline(Comparison const& comparison) {
       break;
   }
 
-  auto const largest = largest_part(comparison);
-  if (largest && step.verdict != Verdict::kUnclear) {
-    int64_t const ns = comparison.parts_ns[static_cast<size_t>(*largest)];
-    text += fmt::format(" Most of it: {} ({}).", change_part_label(*largest, ns),
-                        signed_duration(static_cast<double>(ns)));
-  }
+  return step.verdict == Verdict::kUnclear ? text : text + largest_part_sentence(comparison);
+}
 
-  return text;
+std::string largest_part_sentence(Comparison const& comparison) {
+  auto const largest = largest_part(comparison);
+  if (!largest) return {};
+  int64_t const ns = comparison.parts_ns[static_cast<size_t>(*largest)];
+  return fmt::format(" Most of it: {} ({}).", change_part_label(*largest, ns),
+                     signed_duration(static_cast<double>(ns)));
 }
 
 std::string difference_text(analyzer::Difference const& difference) {

@@ -281,6 +281,20 @@ std::vector<std::string> baseline_notes(analyzer::KeptBaseline const& kept) {
 
 }  // namespace
 
+namespace {
+
+/// Where the step got longer: what most of it is, and why.
+std::string failed_cause(GateResult const& result) {
+  bool const is_step =
+      std::any_of(result.answers.begin(), result.answers.end(), [](GateAnswer const& answer) {
+        return answer.question == GateQuestion::kStepTime && answer.verdict == GateVerdict::kFailed;
+      });
+  if (!is_step || !result.comparison || result.is_other_machine) return {};
+  return largest_part_sentence(*result.comparison) + cause_text(*result.comparison);
+}
+
+}  // namespace
+
 std::string_view gate_word(GateVerdict verdict) { return analyzer::to_string(verdict); }
 
 std::string gate_headline(GateResult const& result) {
@@ -291,7 +305,8 @@ std::string gate_headline(GateResult const& result) {
       return fmt::format("PASSED: {}: {} passed.", name,
                          base::format_count(result.answers.size(), "check"));
     case GateVerdict::kFailed:
-      return fmt::format("FAILED: {}: {}.", name, count_of(result, GateVerdict::kFailed));
+      return fmt::format("FAILED: {}: {}.{}", name, count_of(result, GateVerdict::kFailed),
+                         failed_cause(result));
     case GateVerdict::kUnclear:
       break;
   }

@@ -151,6 +151,7 @@ std::string next_step_text(Study const& study, std::string_view folder) {
     return tr(
         "Try the others: stepscope tune {} --resume --time {}m", path,
         static_cast<int64_t>(std::ceil(std::max(study.options().time_s, study.enough_s()) / 60)));
+
   if (answer.outcome == StudyOutcome::kBetter && !answer.further)
     return tr("Check the answer by further pairs: stepscope tune {} --confirm 20", path);
   return {};

@@ -1,8 +1,14 @@
 // A slice of some steps is analyzed as these steps are in the whole run.
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/analyze.h"
+#include "analyzer/metrics/steps/run_summary.h"
 #include "analyzer/metrics/steps/steps.h"
 #include "analyzer/results/analysis.h"
 #include "reports/json/json.h"
@@ -15,7 +21,9 @@ namespace {
 
 using support::SyntheticOptions;
 
-model::Run slice_of_steps(model::Run const& run, std::pair<int64_t, int64_t> wanted) {
+/// `chosen`: the steps that it is made for, where it keeps others with them.
+model::Run slice_of_steps(model::Run const& run, std::pair<int64_t, int64_t> wanted,
+                          std::optional<std::pair<int64_t, int64_t>> chosen = {}) {
   HostSteps const host = find_host_steps(run);
   model::Run part;
   part.name = run.name;
@@ -24,8 +32,9 @@ model::Run slice_of_steps(model::Run const& run, std::pair<int64_t, int64_t> wan
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     model::RankTrace const& rank = run.ranks[r];
     auto const steps = steps_between(host.threads[r], wanted, rank.offset_ns);
-    model::WholeSteps const whole =
+    model::WholeSteps whole =
         whole_steps(host.threads[r], steps.front().when.begin + rank.offset_ns);
+    if (chosen) std::tie(whole.chosen_first, whole.chosen_last) = *chosen;
     part.ranks.push_back(
         {model::slice(rank.trace, model::window_of_steps(rank.trace, steps), whole), rank.offset_ns,
          rank.file});
@@ -67,6 +76,32 @@ class SlicedRun : public testing::TestWithParam<std::tuple<bool, bool>> {
     }
   }
 };
+
+/// Without any option: who gets a slice need not know what it was cut from.
+TEST_P(SlicedRun, MeasuresTheChosenSteps) {
+  SyntheticOptions late = options();
+  late.input_delay_ns = 12'000'000;
+  model::Run const run = make_synthetic_run(late);
+  model::Run const part = slice_of_steps(run, {4, 7}, std::pair(5, 7));
+
+  Analysis const analysis = analyze(part);
+  std::set<int64_t> measured;
+  for (StepStats const& step : analysis.steps)
+    if (!step.warmup) measured.insert(step.step);
+  EXPECT_EQ(measured, (std::set<int64_t>{5, 6, 7}));
+
+  AnalyzeOptions chosen;
+  chosen.steps = {5, 7};
+  double const whole_ns = summarize(analyze(run, chosen)).mean_ns;
+  EXPECT_NEAR(summarize(analysis).mean_ns, whole_ns, 1e-3 * whole_ns);
+
+  // And says what the whole run does.
+  Analysis const whole = analyze(run);
+  ASSERT_EQ(analysis.findings.empty(), whole.findings.empty());
+  if (whole.findings.empty()) return;
+  EXPECT_EQ(analysis.findings[0].rule, whole.findings[0].rule);
+  EXPECT_EQ(analysis.findings[0].gain_alone.has_value(), whole.findings[0].gain_alone.has_value());
+}
 
 TEST_P(SlicedRun, HealthyOnesAgree) { expect_slice_agrees(options()); }
 

@@ -265,7 +265,7 @@ TEST(DamagedClaims, empty_texts_cost_what_they_take_in_memory) {
 
 TEST(DamagedClaims, steps_of_a_whole_that_cannot_be_are_forgotten) {
   for (char const* const member :
-       {R"("whole_step_count":-5)",
+       {R"("whole_step_count":-5)", R"("chosen_first_step":-9223372036854775807)",
         R"("whole_step_count":3,"whole_first_step":-9223372036854775807)"}) {
     Blocks blocks = sample_blocks();
     std::string const text = std::string(R"({"info":{)") + member + "}}";
@@ -279,6 +279,7 @@ TEST(DamagedClaims, steps_of_a_whole_that_cannot_be_are_forgotten) {
 
     EXPECT_EQ(file->info().whole_steps.count, 0);
     EXPECT_EQ(file->info().whole_steps.first, 0);
+    EXPECT_EQ(file->info().whole_steps.chosen_first, 0);
   }
 }
 

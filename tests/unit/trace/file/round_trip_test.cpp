@@ -28,6 +28,8 @@ TEST(RoundTrip, DescriptionsComeBack) {
   EXPECT_EQ(read->info().origin_epoch_ns, trace.info().origin_epoch_ns);
   EXPECT_EQ(read->info().whole_steps.count, 9);
   EXPECT_EQ(read->info().whole_steps.first, 5);
+  EXPECT_EQ(read->info().whole_steps.chosen_first, 7);
+  EXPECT_EQ(read->info().whole_steps.chosen_last, 8);
   EXPECT_EQ(read->info().facts, trace.info().facts);
   EXPECT_EQ(read->info().rank, 3);
 

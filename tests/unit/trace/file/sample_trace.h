@@ -58,7 +58,7 @@ inline model::Trace sample_trace(uint64_t seed, int tracks, int events_per_track
                     .rank = 3,
                     .world_size = 8,
                     .origin_epoch_ns = 1'700'000'000'123'456'789,
-                    .whole_steps = {.count = 9, .first = 5},
+                    .whole_steps = {.count = 9, .first = 5, .chosen_first = 7, .chosen_last = 8},
                     .facts = {{"cpu", "x"}, {"cores", "2"}}};
   builder.add_device(
       {.id = 1, .name = "host:1", .capacity_bytes = 1 << 30, .threads = 2, .peak_flops = 1e12});
