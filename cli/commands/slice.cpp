@@ -110,8 +110,8 @@ Action add_slice(CLI::App& app) {
   app.footer(
       "The slice keeps every event that overlaps the chosen part, the launches of kept device ops, "
       "and the events around those launches. It also keeps the step before the chosen steps, "
-      "where the work begins that the first one waits for. The chosen steps have the same analysis "
-      "as in the whole run: stepscope analyze OUT --steps A:B.");
+      "where the work begins that the first one waits for. The analysis of the slice measures the "
+      "chosen steps, as the whole run's does.");
   options->part.steps_before = 1;
 
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();

@@ -138,8 +138,8 @@ def load_imbalance():
 
 def exposed_communication():
     drawing = Drawing("exposed-communication: data is exchanged while nothing computes",
-                      "A step of 10 ms. The second all-reduce runs for 2 ms after the backward pass has ended. The last 0.5 ms is waiting for a late "
-                      "peer and counts elsewhere. The rest, 1.5 ms, is 15 per cent of the step.")
+                      "A step of 10 ms. The second all-reduce runs for 2 ms after the backward pass has ended: 2 ms of exposed communication. The last "
+                      "0.5 ms is waiting for a late peer and counts in another finding. The rest, 1.5 ms, is 15 per cent of the step.")
     time = Timeline(drawing, 0, 10)
     time.steps([0, 10], "step: 10 ms")
     compute = time.row("Compute stream", role="victim")
@@ -153,11 +153,11 @@ def exposed_communication():
     comm.block(6.2, 8.5, "comm", "all-reduce 2")
     comm.idle(8.5, 9, "peer")
     comm.bracket(4, 6, "hidden", "good")
-    comm.bracket(7, 8.5, "1.5 ms exposed")
+    comm.bracket(7, 8.5, "2 ms exposed")
     comm.bracket(8.5, 9, "", "muted")
-    drawing.text(time.x(9), comm.bottom + 35, "0.5 ms waiting for a late peer: see straggler", "i-muted", 11, "end")
+    drawing.text(time.x(9), comm.bottom + 35, "0.5 ms of it waits for a late peer: see straggler", "i-muted", 11, "end")
 
-    drawing.conclusion("2.0 − 0.5 = 1.5 ms of a 10 ms step = 15 %: a warning.",
+    drawing.conclusion("2.0 ms exposed − 0.5 ms for a late peer = 1.5 ms of a 10 ms step = 15 %: a warning.",
                        "Hidden communication costs nothing. What a late peer or a slow link causes is in their findings.",
                        gain="Gain up to 10 / 8.5 − 1 = 18 %.")
     return drawing
