@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "reports/words/labels.h"
@@ -74,7 +75,7 @@ constexpr Surface kLight = {.background = rgb(0xF4F6F8),
                             .text = rgb(0x1B222B),
                             .text_dim = rgb(0x5B6673),
                             .accent = rgb(0x0B66C9),
-                            .warning = rgb(0x9A6200),
+                            .warning = rgb(0x8A5600),
                             .critical = rgb(0xC5303C),
                             .shadow = rgb(0x8A94A0)};
 
@@ -191,11 +192,13 @@ uint32_t paint_colour(Paint paint, Theme theme, uint8_t shade) {
 }
 
 uint32_t text_on(uint32_t background) {
-  // Rec. 601 luma; 140 of 255 keeps the contrast above 4.5 : 1 on every colour of the palette.
-  uint32_t const luma = (channel(background, 0) * 299 + channel(background, 8) * 587 +
-                         channel(background, 16) * 114) /
-                        1000;
-  return luma > 140 ? rgb(0x0B0E12) : rgb(0xFFFFFF);
+  auto const linear = [&](uint32_t shift) {
+    double const value = channel(background, shift) / 255.0;
+    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+  };
+  // Relative luminance (WCAG 2). The better of black and white has a contrast of 4.58 or more.
+  double const luminance = 0.2126 * linear(0) + 0.7152 * linear(8) + 0.0722 * linear(16);
+  return (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) ? rgb(0x000000) : rgb(0xFFFFFF);
 }
 
 uint32_t with_alpha(uint32_t colour, float alpha) {

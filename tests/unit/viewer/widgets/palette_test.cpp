@@ -1,0 +1,73 @@
+// One palette: the parts of a step have the report's colours in the viewer. Words are readable on
+// every surface (WCAG 2: a contrast of 4.5).
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "analyzer/results/time_split.h"
+#include "reports/words/labels.h"
+#include "viewer/widgets/palette.h"
+
+namespace stepscope::viewer {
+namespace {
+
+/// ImGui has red in the lowest byte.
+uint32_t hex_of(uint32_t colour) {
+  return (colour & 0xFFU) << 16U | (colour & 0xFF00U) | (colour >> 16U & 0xFFU);
+}
+
+double luminance(uint32_t colour) {
+  auto const linear = [&](uint32_t shift) {
+    double const value = (colour >> shift & 0xFFU) / 255.0;
+    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(0) + 0.7152 * linear(8) + 0.0722 * linear(16);
+}
+
+double contrast(uint32_t a, uint32_t b) {
+  auto const [dark, light] = std::minmax(luminance(a), luminance(b));
+  return (light + 0.05) / (dark + 0.05);
+}
+
+TEST(Palette, IdleCausesHaveTheColoursOfTheReport) {
+  for (int cause = 0; cause < analyzer::kIdleCauseCount; ++cause) {
+    reports::Part const& part = reports::part(analyzer::kFirstIdlePart + cause);
+    Paint const paint = paint_of(static_cast<analyzer::IdleCause>(cause));
+    EXPECT_EQ(hex_of(paint_colour(paint, Theme::kDark)), part.dark) << part.key;
+    EXPECT_EQ(hex_of(paint_colour(paint, Theme::kLight)), part.light) << part.key;
+  }
+}
+
+TEST(Palette, ClassesHaveTheColoursOfTheReport) {
+  for (auto const& [paint, index] :
+       {std::pair(Paint::kCompute, 0), {Paint::kCommunication, 1}, {Paint::kCopy, 2}}) {
+    EXPECT_EQ(hex_of(paint_colour(paint, Theme::kDark)), reports::part(index).dark);
+    EXPECT_EQ(hex_of(paint_colour(paint, Theme::kLight)), reports::part(index).light);
+  }
+}
+
+TEST(Palette, WordsAreReadableOnEverySurface) {
+  constexpr double kReadable = 4.5;
+  for (Theme const theme : {Theme::kDark, Theme::kLight}) {
+    Surface const& s = surface(theme);
+    for (uint32_t const below : {s.background, s.row, s.row_alternate, s.header, s.gutter})
+      for (uint32_t const words : {s.text, s.text_dim, s.warning, s.critical, s.accent})
+        EXPECT_GE(contrast(words, below), kReadable)
+            << std::hex << hex_of(words) << " on " << hex_of(below);
+  }
+}
+
+TEST(Palette, WordsOnColoursAreReadable) {
+  constexpr double kReadable = 4.5;
+  for (int i = 0; i < analyzer::kPartCount; ++i)
+    for (uint32_t const hex : {reports::part(i).dark, reports::part(i).light}) {
+      uint32_t const colour = 0xFF000000U | hex_of(hex);
+      EXPECT_GE(contrast(text_on(colour), colour), kReadable) << reports::part(i).key;
+    }
+}
+
+}  // namespace
+}  // namespace stepscope::viewer
