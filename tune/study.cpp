@@ -120,8 +120,9 @@ double Study::spent_s() const {
 }
 
 double Study::enough_s() const {
-  auto const settings = static_cast<double>(untried().size() + 1);
-  return spent_s() + settings * static_cast<double>(confirming_pairs()) * pair_seconds();
+  bool const is_early = outcome_ == StudyOutcome::kTooNoisy;
+  size_t const left = is_early ? candidates_from(space_, best()).size() : untried().size();
+  return spent_s() + static_cast<double>((left + 1) * confirming_pairs()) * pair_seconds();
 }
 
 double Study::left_s() const { return std::max(options_.time_s - spent_s(), 0.0); }
@@ -207,8 +208,7 @@ void Study::judge_noise() {
                   fmt::format("equal runs differ by {}: {} pairs do not show a saving of {}", sigma,
                               options_.rule.most_pairs, percent(2 * options_.rule.min_effect)));
 
-  size_t const pairs = needed + confirming_pairs();
-  if (!has_time_for(pairs))
+  if (size_t const pairs = needed + confirming_pairs(); !has_time_for(pairs))
     finish(StudyOutcome::kTooNoisy,
            fmt::format("equal runs differ by {}: one candidate needs {} pairs to be found and "
                        "confirmed, {:.0f} s, and {:.0f} s are left",
@@ -506,6 +506,8 @@ StudyAnswer Study::answer() const {
   }
   for (size_t i = 0; i < candidates_.size() && is_predicted_; ++i)
     answer.untried += is_open(i) ? 1 : 0;
+  answer.lacks_time =
+      outcome_ == StudyOutcome::kTooNoisy && noise() && needed_pairs(*noise(), options_.rule) > 0;
   return answer;
 }
 

@@ -83,6 +83,8 @@ struct StudyAnswer {
   std::optional<FurtherPairs> further;
   size_t dropped = 0, measured = 0, untried = 0;  ///< settings
   std::string reason;
+  /// With the outcome kTooNoisy: the pairs that the noise needs take longer than the budget has.
+  bool lacks_time = false;
 };
 
 /// Why a setting has no trial.

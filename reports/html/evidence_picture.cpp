@@ -192,7 +192,8 @@ Lane merged_lane(Picture const& picture, model::Trace const& trace, int32_t devi
 }
 
 std::string picture_of_waiting(Page const& page, analyzer::DeviceRef late,
-                               analyzer::Finding::Evidence const& place, std::string const& lanes) {
+                               analyzer::Finding::Evidence const& place, std::string const& lanes,
+                               size_t shown_devices, size_t participants) {
   std::string key = fmt::format(
       "<li><b class=\"mark\"></b>{}</li>",
       tr("from its arrival to the last one's: {} on {}", base::format_duration(place.when.length()),
@@ -201,6 +202,9 @@ std::string picture_of_waiting(Page const& page, analyzer::DeviceRef late,
     auto const& [colour, words] = kClassWords[static_cast<size_t>(cls)];
     key += fmt::format("<li><i class=\"c-{}\"></i>{}</li>", colour, tr(words));
   }
+  if (shown_devices < participants)
+    key += fmt::format("<li>{}</li>",
+                       tr("{} of {} devices of the collective", shown_devices, participants));
 
   return scene(tr("{} waits {} for {}", escape(device_label(page.run, place.ref)),
                   base::format_duration(place.when.length()), escape(device_label(page.run, late))),
@@ -262,6 +266,7 @@ void EvidenceDrawing::take_devices(analyzer::CollectiveStats const& collective, 
   if (!drawn.devices.empty() || std::none_of(participants.begin(), participants.end(), is_late))
     return;
 
+  drawn.participants = participants.size();
   size_t others = kPictureDevices - 2;
   for (auto const& participant : participants) {
     bool const is_named = is_late(participant) || participant.ref == drawn.place->ref;
@@ -307,7 +312,8 @@ std::vector<EvidencePictures> EvidenceDrawing::take() && {
   for (size_t f = 0; f < drawn_.size(); ++f)
     for (DrawnPlace& drawn : drawn_[f]) {
       bool const waits = !drawn.devices.empty() && !drawn.html.empty();
-      pictures[f].push_back(waits ? picture_of_waiting(page_, *drawn.late, *drawn.place, drawn.html)
+      pictures[f].push_back(waits ? picture_of_waiting(page_, *drawn.late, *drawn.place, drawn.html,
+                                                       drawn.devices.size(), drawn.participants)
                                   : std::move(drawn.html));
     }
   return pictures;

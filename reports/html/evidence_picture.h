@@ -38,6 +38,7 @@ class EvidenceDrawing {
     analyzer::Finding::Evidence const* place = nullptr;
     std::optional<analyzer::DeviceRef> late;  ///< for which the place's device may wait
     std::vector<WaitingDevice> devices;       ///< by ref; empty: the place's device is shown alone
+    size_t participants = 0;                  ///< of the collective, shown or not
     std::string html;                         ///< of `devices` the lanes
   };
 

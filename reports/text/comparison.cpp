@@ -252,7 +252,7 @@ std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChang
 
 std::string comparison_text(Comparison const& comparison, TextOptions const& options) {
   Paint const paint{options.color, options.width};
-  int const width = std::max(options.width, 60);
+  int const width = std::max(options.width, kLeastWidth);
   using Where = analyzer::KernelChange::Where;
 
   std::string text = fmt::format("base {}  →  new {}\n", side_text(comparison.base),

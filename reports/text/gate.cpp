@@ -66,7 +66,7 @@ std::string history_section(analyzer::GateResult const& result, int width) {
 std::string gate_text(analyzer::GateResult const& result, TextOptions const& options,
                       GateDetail detail) {
   Paint const paint{options.color, options.width};
-  int const width = std::max(options.width, 60);
+  int const width = std::max(options.width, kLeastWidth);
 
   std::string text = wrapped(gate_headline(result), width, "", "");
   std::string const answers = answers_text(result, paint, width);

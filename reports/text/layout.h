@@ -11,6 +11,9 @@
 
 namespace stepscope::reports {
 
+/// Narrower terminals break the lines themselves.
+inline constexpr int kLeastWidth = 40;
+
 /// ANSI colours, or none; and how much room tables have.
 struct Paint {
   bool color = false;

@@ -60,7 +60,7 @@ std::string replayed_text(ScalingSeries const& series, Paint const& paint, int w
 
 std::string scaling_text(ScalingSeries const& series, TextOptions const& options) {
   Paint const paint{options.color, options.width};
-  int const width = std::max(options.width, 60);
+  int const width = std::max(options.width, kLeastWidth);
   std::string text;
   std::vector<std::string> const differences = scaling_differences(series);
 

@@ -163,7 +163,7 @@ std::string device_rows_text(model::Run const& run, analyzer::Analysis const& an
           ? "In a step. comm, copy: exposed; overlap: of all communication with compute"
           : "In the whole recording, from the first to the last device operation. comm, copy: "
             "exposed; overlap: of all communication with compute",
-      paint.width > 0 ? std::max(paint.width, 60) : kUsualWidth, "  ", "  ");
+      paint.width > 0 ? std::max(paint.width, kLeastWidth) : kUsualWidth, "  ", "  ");
   text += aligned(rows, paint);
   if (shown_devices < analysis.devices.size())
     text += fmt::format("  … and {} (--json has all)\n",
@@ -223,7 +223,7 @@ std::string trace_integrity_text(model::Run const& run, analyzer::Analysis const
 std::string analysis_text(model::Run const& run, analyzer::Analysis const& analysis,
                           TextOptions const& options) {
   Paint const paint{options.color, options.width};
-  int const width = std::max(options.width, 60);
+  int const width = std::max(options.width, kLeastWidth);
   Summary const summary = summarize(analysis);
   std::string text = heading(run, analysis, summary, paint);
   if (std::string const why = why_written(run); !why.empty()) text += wrapped(why, width, "", "");

@@ -90,7 +90,7 @@ std::string answer_text(WhatIfAnswer const& answer, Paint const& paint, int widt
 std::string whatif_text(model::Run const& run, analyzer::Analysis const& analysis,
                         WhatIfStats const& stats, TextOptions const& options) {
   Paint const paint{options.color, options.width};
-  int const width = std::max(options.width, 60);
+  int const width = std::max(options.width, kLeastWidth);
 
   std::string text = paint.bold(run.name.empty() ? "run" : shown(run.name, 80));
   text += " · " + base::format_count(count_devices(run, analysis), "device") + "\n\n";

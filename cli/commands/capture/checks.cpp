@@ -53,7 +53,7 @@ void print_check(doctor::Check const& check, VerdictWords const& words) {
   std::string const indent(kFoundColumn, ' ');
   // Scripts look for whole sentences.
   constexpr int kUnbroken = 100'000;
-  int const width = is_output_terminal() ? std::max(terminal_width(), 60) : kUnbroken;
+  int const width = is_output_terminal() ? std::max(terminal_width(), 40) : kUnbroken;
 
   std::string const found = reports::wrapped(base::printable(check.found), width, indent, indent);
   std::printf("%s%-4s%s  %-22s %s", color ? color_for(check.verdict) : "",

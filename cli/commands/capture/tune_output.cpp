@@ -86,7 +86,7 @@ std::string headline(StudyAnswer const& answer, Study const& study) {
       return fmt::format("Not confirmed: {} saves {} in new pairs. {}.", best, saving,
                          answer.reason);
     case StudyOutcome::kTooNoisy:
-      return fmt::format("Too noisy: {}.", answer.reason);
+      return fmt::format("Too {}: {}.", answer.lacks_time ? "little time" : "noisy", answer.reason);
     case StudyOutcome::kFailed:
       return fmt::format("The default settings do not run: {}.", answer.reason);
     case StudyOutcome::kOpen:

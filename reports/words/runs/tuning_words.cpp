@@ -43,8 +43,8 @@ std::string too_noisy_text(Study const& study) {
     return tr("Too noisy: equal runs differ by {}, and {} pairs do not show a saving of {}.",
               percent_of(noise->sigma), study.options().rule.most_pairs, percent_of(shown_saving));
   return tr(
-      "Too noisy for this budget: equal runs differ by {}, a saving of {} takes {} pairs, "
-      "and the time does not suffice for them.",
+      "Too little time: equal runs differ by {}, a saving of {} takes {} pairs, and the time does "
+      "not suffice for them.",
       percent_of(noise->sigma), percent_of(shown_saving), needed);
 }
 
@@ -146,11 +146,14 @@ std::string further_pairs_end(StudyAnswer const& answer) {
 std::string next_step_text(Study const& study, std::string_view folder) {
   std::string const path = base::shell_word(std::string(folder));
   StudyAnswer const answer = study.answer();
+  double const enough_s = std::max(study.options().time_s, study.enough_s());
+  auto const minutes = static_cast<int64_t>(std::ceil(std::min(enough_s, 1e9) / 60));
+
   if (answer.outcome == StudyOutcome::kOpen) return tr("Go on: stepscope tune {} --resume", path);
   if (answer.outcome == StudyOutcome::kNothingBetter && answer.untried > 0)
-    return tr(
-        "Try the others: stepscope tune {} --resume --time {}m", path,
-        static_cast<int64_t>(std::ceil(std::max(study.options().time_s, study.enough_s()) / 60)));
+    return tr("Try the others: stepscope tune {} --resume --time {}m", path, minutes);
+  if (answer.lacks_time)
+    return tr("Give it more time: stepscope tune {} --resume --time {}m", path, minutes);
 
   if (answer.outcome == StudyOutcome::kBetter && !answer.further)
     return tr("Check the answer by further pairs: stepscope tune {} --confirm 20", path);

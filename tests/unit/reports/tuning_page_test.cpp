@@ -114,6 +114,13 @@ TEST(TuningPage, ANoisyMachineAndADefaultThatFailsAreExplained) {
   EXPECT_THAT(page_of(noisy), HasSubstr("Too noisy: equal runs differ by"));
   EXPECT_THAT(page_of(noisy), Not(HasSubstr("id=\"untried\"")));
 
+  Machine slow = tuning_machine(0.01);
+  slow.seconds_a_pair = 100;
+  Study hurried(tuning_space(), {{}, 600, false});
+  ASSERT_TRUE(slow.search(hurried).lacks_time);
+  EXPECT_THAT(page_of(hurried), HasSubstr("Too little time: equal runs differ by"));
+  EXPECT_THAT(page_of(hurried), HasSubstr("Give it more time: stepscope tune tuned --resume"));
+
   Study broken(tuning_space(), unhurried());
   broken.next();
   broken.add_failure("it ended with exit code 1", 0);

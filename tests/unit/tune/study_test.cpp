@@ -105,6 +105,7 @@ TEST(Study, MeasuresNoiseFirstAndStopsWhereItIsTooLarge) {
   EXPECT_EQ(answer.outcome, StudyOutcome::kTooNoisy);
   EXPECT_EQ(count_actions(machine, ActionKind::kPair), kNoisePairs);
   EXPECT_THAT(answer.reason, HasSubstr("equal runs differ by"));
+  EXPECT_FALSE(answer.lacks_time) << "more time would not help";
 }
 
 TEST(Study, ABudgetWithoutTimeForOneCandidateIsRefused) {
@@ -114,6 +115,14 @@ TEST(Study, ABudgetWithoutTimeForOneCandidateIsRefused) {
   StudyAnswer const answer = machine.search(study);
   EXPECT_EQ(answer.outcome, StudyOutcome::kTooNoisy);
   EXPECT_THAT(answer.reason, HasSubstr("300 s are left"));
+
+  // And says how much time is likely to be enough: that much is.
+  EXPECT_TRUE(answer.lacks_time);
+  ASSERT_GT(study.enough_s(), 600);
+  Machine again(no_effect, 0.01, 3);
+  again.seconds_a_pair = 100;
+  Study longer(twenty_settings(), {{}, study.enough_s(), false});
+  EXPECT_EQ(again.search(longer).outcome, StudyOutcome::kNothingBetter);
 }
 
 TEST(Study, WhatIsPredictedNotToHelpIsDroppedWithoutARun) {

@@ -362,7 +362,7 @@ void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve) {
   node.device = device;
   auto const& memory = scene.analysis.devices[device].memory;
   if (memory.peak_allocated_bytes)
-    node.note = "peak allocated " + base::format_bytes(*memory.peak_allocated_bytes);
+    node.note = "peak " + base::format_bytes(*memory.peak_allocated_bytes);
   node.curve = std::move(curve);
 }
 

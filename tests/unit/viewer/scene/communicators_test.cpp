@@ -9,6 +9,7 @@
 
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scene/communicator_scenes.h"
+#include "tests/unit/viewer/scenes.h"
 #include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
@@ -90,7 +91,7 @@ TEST(Communicators, LanesHoldEachCollectiveOnceAndWithoutOverlap) {
 TEST(Communicators, AClickOnOneSelectsTheCollective) {
   Scene const scene = analyzed(two_schemes());
   NullUi ui;
-  ViewState state = initial_view(scene);
+  ViewState state = open_view(scene);
   ui.frames(scene, state, 3);
 
   Layout const layout = lay_out(scene, state, {900, 400, 1});
