@@ -19,7 +19,8 @@ class FlatObject {
   /// nullopt, when the text is no JSON or is no object. Throws std::bad_alloc.
   static std::optional<FlatObject> parse(std::string_view text);
 
-  /// nullptr, when there is none of this name and type. The last one of a name counts, as in trees.
+  /// The member of this name and type; nullptr without one. Where a name repeats, its last member
+  /// counts, as in a tree.
   [[nodiscard]] std::string const* string(std::string_view name) const;
   [[nodiscard]] int64_t const* integer(std::string_view name) const;
 
