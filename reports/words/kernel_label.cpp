@@ -64,6 +64,41 @@ std::string without_middle(std::string const& text, size_t most_columns) {
          text.substr(byte_of_column(text, columns - tail));
 }
 
+/// What a generic kernel applies, as the libraries of such kernels name it: "CUDAFunctor_add" of
+/// "vectorized_elementwise_kernel<4, CUDAFunctor_add<Half>, Array<char*, 3> >". Empty without one.
+std::string_view functor_of(std::string_view arguments) {
+  auto const is_functor = [](std::string_view word) {
+    auto const has = [&](char const* part) { return word.find(part) != word.npos; };
+    return has("unctor") || has("_kernel_cuda") || has("KernelImpl") || word.ends_with("Op") ||
+           word.ends_with("Ops");
+  };
+
+  std::string_view found;
+  for (size_t at = 0; at < arguments.size();) {
+    size_t end = at;
+    while (end < arguments.size() && is_of_identifier(arguments[end])) ++end;
+    std::string_view const word = arguments.substr(at, end - at);
+    if (is_functor(word)) found = word;  // the innermost: those around it are generic, too
+    at = std::max(end, at + 1);
+  }
+  return found;
+}
+
+/// "vectorized_elementwise_kernel<…CUDAFunctor_add…>" in at most so many columns. Empty where the
+/// name has no functor, or the columns do not suffice for both.
+std::string with_functor(std::string const& label, size_t most_columns) {
+  constexpr size_t kLeast = 4;  // columns of the name
+  constexpr size_t kBrackets = 4;
+  size_t const open = label.find('<');
+  if (open == std::string::npos) return {};
+  std::string_view const functor = functor_of(std::string_view(label).substr(open));
+  size_t const taken = columns_of_name(functor) + kBrackets;
+  if (functor.empty() || most_columns < taken + kLeast) return {};
+
+  return without_middle(label.substr(0, open), most_columns - taken) + "<…" + std::string(functor) +
+         "…>";
+}
+
 }  // namespace
 
 std::string_view without_arguments(std::string_view kernel) {
@@ -85,8 +120,11 @@ std::string kernel_label(std::string_view kernel, size_t most_columns) {
   if (name.starts_with(kVoid) && name.size() > kVoid.size()) name.remove_prefix(kVoid.size());
 
   std::string label = base::printable(name);
-  if (columns_of_name(label) > most_columns) label = without_scopes(label);
-  return without_middle(label, most_columns);
+  if (columns_of_name(label) <= most_columns) return label;
+  label = without_scopes(label);
+  if (columns_of_name(label) <= most_columns) return label;
+  std::string const functor = with_functor(label, most_columns);
+  return functor.empty() ? without_middle(label, most_columns) : functor;
 }
 
 }  // namespace stepscope::reports

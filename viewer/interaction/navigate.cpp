@@ -1,11 +1,23 @@
 #include "viewer/interaction/navigate.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "viewer/event_store/event_store.h"
 
 namespace stepscope::viewer {
+namespace {
+
+/// The surroundings of a place are worth more than the place alone: it has the middle fifth.
+void frame_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place) {
+  model::Interval const when{scene.to_view(place.when.begin), scene.to_view(place.when.end)};
+  double const length = std::max(static_cast<double>(when.length()), kMinSpan);
+  auto const begin = static_cast<double>(when.begin);
+  go_to(state, scene, {begin - 2 * length, begin + 3 * length});
+}
+
+}  // namespace
 
 void zoom_to_selection(ViewState& state, Scene const& scene) {
   if (state.selection) {
@@ -124,20 +136,28 @@ void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, flo
   if (focus.finding >= findings.size()) return;
   state.finding = focus;
   analyzer::Finding const& finding = findings[focus.finding];
-  for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
-    if (finding.where && scene.analysis.devices[i].ref == *finding.where) state.device = i;
+  if (finding.where) state.device = scene.device_of(*finding.where).value_or(state.device);
   if (focus.evidence >= finding.evidence.size()) return;
-  show_place(state, scene, finding.evidence[focus.evidence], rows_height);
+
+  analyzer::Finding::Evidence const& place = finding.evidence[focus.evidence];
+  auto const cause = cause_elsewhere(scene, finding);
+  auto const node = scene.node_of(place);
+  if (!cause || !node) return show_place(state, scene, place, rows_height);
+
+  // Ranks stay as they are: a closed one is a row of its device's time, and both are seen.
+  frame_place(state, scene, place);
+  scroll_to(state, scene, std::array{*node, *cause}, rows_height);
 }
 
 void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place,
                 float rows_height) {
-  // The whole of the surroundings is worth more than the place alone: show it in the middle fifth.
-  model::Interval when{scene.to_view(place.when.begin), scene.to_view(place.when.end)};
-  double const length = std::max(static_cast<double>(when.length()), kMinSpan);
-  auto const begin = static_cast<double>(when.begin);
-  go_to(state, scene, {begin - 2 * length, begin + 3 * length});
-  if (auto const node = scene.node_of(place)) reveal(state, scene, *node, rows_height);
+  frame_place(state, scene, place);
+  auto const node = scene.node_of(place);
+  if (!node) return;
+  reveal(state, scene, *node, rows_height);
+  // A stretch of a thread says little without the device that it left idle.
+  if (auto const device = scene.node_of_device(place.ref))
+    scroll_to(state, scene, std::array{*node, *device}, rows_height);
 }
 
 void search_for(ViewState& state, std::string text) {

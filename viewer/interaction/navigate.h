@@ -32,7 +32,8 @@ bool step_same_name(ViewState& state, Scene const& scene, int direction);
 /// Selects and shows the event that such a search found.
 void show_same_name(ViewState& state, Scene const& scene, Selection found);
 
-/// Shows a finding's place: frames it, opens and scrolls to its track.
+/// Shows a finding's place: frames it, opens and scrolls to its track. Where the finding is about a
+/// device of another rank, no rank is opened, so that both are seen.
 void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, float rows_height);
 /// Shows a piece of time on a track or device, with its surroundings.
 void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place,

@@ -1,4 +1,6 @@
+#include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,7 +23,45 @@ Lines lines_of_help() {
   return lines;
 }
 
+/// Names of actions.
+constexpr std::array kFirstActions = {
+    "Next finding",  "Back to the view before", "Whole run",     "Critical path in the timeline",
+    "Search events", "Find a track…",           "Keys and mouse"};
+/// So many of gestures(), which begin with those of every day.
+constexpr size_t kFirstGestures = 3;
+
+void line_of_keys(std::pair<std::string, std::string> const& line, Theme theme) {
+  ImGui::TableNextColumn();
+  text_coloured(line.first, surface(theme).accent);
+  ImGui::TableNextColumn();
+  text(line.second);
+}
+
 }  // namespace
+
+Lines first_keys() {
+  Lines lines;
+  for (Gesture const& gesture : gestures().first(kFirstGestures))
+    lines.emplace_back(gesture.keys, gesture.words);
+  for (char const* const name : kFirstActions)
+    for (Action const& action : all_actions())
+      if (std::string_view(action.name) == name)
+        lines.emplace_back(words_of(action.shortcut), action.name);
+  return lines;
+}
+
+void draw_first_keys(Theme theme) {
+  if (!ImGui::BeginTable("first keys", 2, ImGuiTableFlags_SizingFixedFit)) return;
+  ImGui::TableSetupColumn("keys", ImGuiTableColumnFlags_WidthFixed);
+  ImGui::TableSetupColumn("what they do", ImGuiTableColumnFlags_WidthStretch);
+  for (auto const& line : first_keys()) {
+    ImGui::TableNextColumn();
+    text_coloured(line.first, surface(theme).accent);
+    ImGui::TableNextColumn();
+    text_wrapped(line.second, surface(theme).text_dim);
+  }
+  ImGui::EndTable();
+}
 
 void help(ViewState& state) {
   if (!state.panels.help) return;
@@ -47,10 +87,7 @@ void help(ViewState& state) {
         ImGui::TableNextRow();
         for (size_t const at : {i, i + half}) {
           if (at >= lines.size()) break;
-          ImGui::TableNextColumn();
-          text_coloured(lines[at].first, surface(state.theme).accent);
-          ImGui::TableNextColumn();
-          text(lines[at].second);
+          line_of_keys(lines[at], state.theme);
           if (at != i) continue;
           ImGui::TableNextColumn();
           ImGui::Dummy(ImVec2(16 * ui_scale(), 0));

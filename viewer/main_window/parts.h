@@ -1,6 +1,10 @@
 // The parts of the window, one file each.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "viewer/main_window/actions.h"
 #include "viewer/panels/common/panel.h"
 
@@ -12,6 +16,10 @@ void top_bar(ActionScope const& scope);
 void menu_bar(ActionScope const& scope);
 /// All keys and mouse gestures, over everything.
 void help(ViewState& state);
+/// The few keys that a reader of a run needs first, with what they do; and the same in the window
+/// that is drawn.
+std::vector<std::pair<std::string, std::string>> first_keys();
+void draw_first_keys(Theme theme);
 /// The box that goes to a track by its name, over everything, while it is open.
 void track_finder(Scene const& scene, ViewState& state, float rows_height);
 /// What a person has to know about the run's files, or about the file that keeps the view. Nothing

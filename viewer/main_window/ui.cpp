@@ -49,10 +49,16 @@ float splitter(char const* id, ImVec2 size, bool vertical) {
   return (vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y) / ui_scale();
 }
 
+/// Findings take the height that they need, and leave some to the details.
 void side(Scene const& scene, ViewState& state, float rows_height) {
+  constexpr float kMostOfFindings = 0.62F;
   float const height = ImGui::GetContentRegionAvail().y;
-  begin_panel("findings", ImVec2(0, height * 0.56F));
+  // What they need is known once they are drawn: it is that of the frame before.
+  float* const needed =
+      ImGui::GetStateStorage()->GetFloatRef(ImGui::GetID("findings' height"), height);
+  begin_panel("findings", ImVec2(0, std::min(*needed, height * kMostOfFindings)));
   findings(scene, state, rows_height);
+  *needed = ImGui::GetCursorPosY() + ImGui::GetStyle().WindowPadding.y;
   end_panel();
 
   ImVec2 const at = ImGui::GetCursorScreenPos();
@@ -62,6 +68,7 @@ void side(Scene const& scene, ViewState& state, float rows_height) {
 
   begin_panel("details", ImVec2(0, 0));
   details(scene, state, rows_height);
+  if (!state.selection) draw_first_keys(state.theme);
   end_panel();
 }
 

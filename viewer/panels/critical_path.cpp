@@ -139,7 +139,10 @@ void name_cell(ViewState& state, analyzer::PathClass path_class,
       name ? printable_name(*name) : fmt::format("({})", path_words(path_class));
 
   ImVec2 const at = ImGui::GetCursorScreenPos();
-  std::string const shown = fit(words, ImGui::GetContentRegionAvail().x);
+  float const room = ImGui::GetContentRegionAvail().x;
+  bool const is_kernel = path_class == analyzer::PathClass::kCompute ||
+                         path_class == analyzer::PathClass::kCommunication;
+  std::string const shown = is_kernel ? fit_kernel(words, room) : fit(words, room);
   ImGui::PushID(id);
   bool const clicked = ImGui::Selectable("##name", false, ImGuiSelectableFlags_SpanAllColumns);
   hint(name ? fmt::format("{}: {}", path_words(path_class), words) : words);

@@ -69,7 +69,7 @@ void row(ViewState& state, analyzer::KernelStats const& kernel) {
 
   ImGui::PushID(&kernel);
   ImVec2 const at = ImGui::GetCursorScreenPos();
-  std::string const shown = fit(name, ImGui::GetContentRegionAvail().x);
+  std::string const shown = fit_kernel(name, ImGui::GetContentRegionAvail().x);
   bool const is_searched = state.search.text.starts_with(query_for(name));
   if (ImGui::Selectable("##kernel", is_searched, ImGuiSelectableFlags_SpanAllColumns)) {
     search_for(state, query_for(name));

@@ -299,9 +299,8 @@ void stage_table(Scene const& scene, ViewState& state, analyzer::PipelineStats c
   auto const clicked = fact_table(table, state.theme);
   if (!clicked) return;
 
-  analyzer::DeviceRef const ref = pipeline.stages[*clicked].ref;
-  for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
-    if (scene.analysis.devices[i].ref == ref) go_to_device(state, scene, i, rows_height);
+  if (auto const device = scene.device_of(pipeline.stages[*clicked].ref))
+    go_to_device(state, scene, *device, rows_height);
   if (auto const window = steady_step_of(scene, pipeline)) go_to(state, scene, *window);
 }
 

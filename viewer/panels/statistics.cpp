@@ -193,7 +193,7 @@ void op_table(ViewState& state, RangeStatistics const& facts) {
     ImGui::TableNextColumn();
     swatch(paint_colour(op.paint, state.theme));
     ImGui::PushID(&op);
-    std::string const shown = fit(op.name, ImGui::GetContentRegionAvail().x);
+    std::string const shown = fit_kernel(op.name, ImGui::GetContentRegionAvail().x);
     ImVec2 const at = ImGui::GetCursorScreenPos();
     if (ImGui::Selectable("##op", false, ImGuiSelectableFlags_SpanAllColumns)) {
       search_for(state, query_for(op.name));

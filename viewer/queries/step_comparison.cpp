@@ -24,6 +24,17 @@ std::span<analyzer::StepStats const> steps_of(Scene const& scene, uint32_t devic
   return steps_at(scene, scene.analysis.devices[device].ref);
 }
 
+StepBars step_bars(Scene const& scene, uint32_t device) {
+  auto const& all = scene.analysis.steps;
+  bool const is_one_step =
+      all.size() > 1 &&
+      std::adjacent_find(all.begin(), all.end(), [](auto const& a, auto const& b) {
+        return a.step != b.step || a.ref == b.ref;
+      }) == all.end();
+  if (is_one_step) return {all, true};
+  return {steps_of(scene, device), false};
+}
+
 analyzer::StepStats const* median_step(std::span<analyzer::StepStats const> steps) {
   std::vector<analyzer::StepStats const*> counted;
   for (auto const& step : steps)

@@ -25,6 +25,12 @@ struct StepComparison {
 
 /// Steps of a device, in their order; empty for a device that is not there.
 std::span<analyzer::StepStats const> steps_of(Scene const& scene, uint32_t device);
+/// The steps of a bar each: those of a device, or of all devices where the run has a single one.
+struct StepBars {
+  std::span<analyzer::StepStats const> steps;
+  bool is_one_step = false;  ///< one of several devices
+};
+StepBars step_bars(Scene const& scene, uint32_t device);
 /// The step of median length among those that count for statistics, the shorter of two; null
 /// without any.
 analyzer::StepStats const* median_step(std::span<analyzer::StepStats const> steps);

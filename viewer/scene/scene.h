@@ -60,8 +60,9 @@ struct Scene {
 
   model::Run run;
   analyzer::Analysis analysis;
-  int64_t origin = 0;  ///< run time of view time 0: the first event
-  int64_t length = 1;  ///< ns to the last end, at least 1
+  std::string verdict;  ///< the analysis in a sentence or two, printable; empty without one
+  int64_t origin = 0;   ///< run time of view time 0: the first event
+  int64_t length = 1;   ///< ns to the last end, at least 1
   uint64_t events = 0;
   std::vector<Node> nodes;  ///< in preorder
   static constexpr uint32_t kNoNode = UINT32_MAX;
@@ -117,12 +118,20 @@ struct Scene {
   /// The node of a track, if it is drawn.
   [[nodiscard]] std::optional<uint32_t> node_of_track(uint32_t rank, uint32_t track) const;
   [[nodiscard]] std::optional<uint32_t> node_of_device(analyzer::DeviceRef ref) const;
+  /// Index into Analysis::devices.
+  [[nodiscard]] std::optional<uint32_t> device_of(analyzer::DeviceRef ref) const;
   /// The track of a finding's place, or its device.
   [[nodiscard]] std::optional<uint32_t> node_of(analyzer::Finding::Evidence const& evidence) const;
   /// The node where a selection is drawn.
   [[nodiscard]] std::optional<uint32_t> node_of(Selection const& selection) const;
 };
 
+/// The node of the device that a finding is about, where its places are on other ranks: it makes
+/// them wait.
+std::optional<uint32_t> cause_elsewhere(Scene const& scene, analyzer::Finding const& finding);
+
+/// Scene::verdict of a run.
+std::string verdict_of(model::Run const& run, analyzer::Analysis const& analysis);
 /// Takes both; O(events).
 Scene make_scene(model::Run run, analyzer::Analysis analysis);
 /// Without analysis. `run`: its traces have no events.

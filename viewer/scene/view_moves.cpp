@@ -1,6 +1,7 @@
 #include "viewer/scene/view_moves.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "viewer/scene/shown_rows.h"
@@ -27,6 +28,13 @@ TimeWindow bounded(TimeWindow reach, TimeWindow window) {
   double const begin =
       std::clamp(middle - span / 2, first, std::max(reach.end - (1 - kMargin) * span, first));
   return {begin, begin + span};
+}
+
+/// Shows a node that was hidden or filtered away, with the groups around it.
+void unhide(ViewState& state, Scene const& scene, uint32_t node) {
+  for (uint32_t i = 0; i <= node; ++i)
+    if (scene.nodes[i].subtree_end > node) state.tracks.hidden.erase(scene.nodes[i].path);
+  if (!has_words(scene.nodes[node].path, state.tracks.filter)) state.tracks.filter.clear();
 }
 
 }  // namespace
@@ -98,29 +106,42 @@ void undo(ViewState& state) {
 
 void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_height) {
   if (node >= scene.nodes.size()) return;
-  for (uint32_t i = 0; i <= node; ++i) {
-    if (scene.nodes[i].subtree_end <= node) continue;
-    if (i < node) state.closed.erase(i);
-    // Revealing a track shows it also where it was hidden.
-    state.tracks.hidden.erase(scene.nodes[i].path);
-  }
-  if (!has_words(scene.nodes[node].path, state.tracks.filter)) state.tracks.filter.clear();
+  for (uint32_t i = 0; i < node; ++i)
+    if (scene.nodes[i].subtree_end > node) state.closed.erase(i);
+  scroll_to(state, scene, std::array{node}, rows_height);
+}
 
-  auto const [top, bottom] = node_extent(scene, state, node);
+void scroll_to(ViewState& state, Scene const& scene, std::span<uint32_t const> nodes,
+               float rows_height) {
+  // Of a track taller than the screen so much must be seen.
+  constexpr float kSeen = 3 * kLaneHeight;
+  for (uint32_t const node : nodes) unhide(state, scene, node);
+
+  auto const [first_top, first_bottom] = node_extent(scene, state, nodes.front());
+  float top = first_top, bottom = first_bottom;
+  for (uint32_t const node : nodes.subspan(1)) {
+    auto const extent = node_extent(scene, state, node);
+    top = std::min(top, extent.first);
+    bottom = std::max(bottom, extent.second);
+  }
+
   float const room = std::max(rows_height - pinned_height(scene, state, rows_height), 1.0F);
   if (top >= state.scroll && bottom <= state.scroll + room) return;
 
   // In the middle: what surrounds a track helps to read it.
+  float wanted = (top + bottom - room) / 2;
+  if (bottom - top > room) {
+    bool const is_first_seen = std::min(first_top + kSeen, first_bottom) <= top + room;
+    wanted = is_first_seen ? top : std::min((first_top + first_bottom - room) / 2, first_top);
+  }
   float const last = std::max(content_height(scene, state) - room, 0.0F);
-  state.scroll = std::clamp((top + bottom - room) / 2, 0.0F, last);
+  state.scroll = std::clamp(wanted, 0.0F, last);
 }
 
 void select(ViewState& state, Scene const& scene, Selection selection) {
   state.selection = selection;
   if (selection.what == Selection::What::kEvent) return;
-  analyzer::DeviceRef const ref = scene.analysis.gaps[selection.index].ref;
-  for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
-    if (scene.analysis.devices[i].ref == ref) state.device = i;
+  state.device = scene.device_of(scene.analysis.gaps[selection.index].ref).value_or(state.device);
 }
 
 }  // namespace stepscope::viewer

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "viewer/scene/scene.h"
 #include "viewer/scene/view_state.h"
@@ -33,6 +34,11 @@ void remember_if_distant(ViewState& state);
 /// Opens the groups around a node, shows it if it was hidden or filtered away, and scrolls so that
 /// it can be seen; `rows_height` in pixels at scale 1.
 void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_height);
+/// Scrolls so that these nodes, one or more, can be seen together; what was hidden is shown, what
+/// is closed stays closed. Where they have no room together the first one is seen, with what has
+/// room beside it.
+void scroll_to(ViewState& state, Scene const& scene, std::span<uint32_t const> nodes,
+               float rows_height);
 void select(ViewState& state, Scene const& scene, Selection selection);
 
 }  // namespace stepscope::viewer

@@ -266,7 +266,10 @@ void draw_triangle_of_group(ImDrawList& list, ImVec2 at, bool open, uint32_t col
   }
 }
 
-void draw_label(ImDrawList& list, Scene const& scene, Row const& row, Canvas canvas,
+/// What stands beside the device that makes others wait.
+constexpr char const* kCause = "culprit";
+
+void draw_label(ImDrawList& list, Scene const& scene, Row const& row, bool is_cause, Canvas canvas,
                 Surface const& s) {
   Node const& node = scene.nodes[row.node];
   float const scale = canvas.scale;
@@ -292,7 +295,11 @@ void draw_label(ImDrawList& list, Scene const& scene, Row const& row, Canvas can
   if (node.kind == NodeKind::kRank) push_bold();
   draw_text(list, ImVec2(left + words.x, top), s.text, words.label);
   if (node.kind == NodeKind::kRank) pop_bold();
-  if (!words.note.empty())
+  if (is_cause) {
+    list.AddRectFilled(ImVec2(left, y0), ImVec2(left + 4 * scale, y1), s.critical);
+    float const width = ImGui::CalcTextSize(kCause).x;
+    draw_text(list, ImVec2(right - 8 * scale - width, top), s.critical, kCause);
+  } else if (!words.note.empty())
     draw_text(list, ImVec2(right - 8 * scale - ImGui::CalcTextSize(words.note.c_str()).x, top),
               s.text_dim, words.note);
 }
@@ -306,8 +313,9 @@ void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Can
   list.PushClipRect(ImVec2(left, low), ImVec2(right, high), true);
   list.AddRectFilled(ImVec2(left, low), ImVec2(right, high), s.gutter);
 
-  for (Row const& row : layout.rows)
-    if (row.pinned == pinned) draw_label(list, scene, row, canvas, s);
+  for (uint32_t i = 0; i < layout.rows.size(); ++i)
+    if (layout.rows[i].pinned == pinned)
+      draw_label(list, scene, layout.rows[i], layout.cause == i, canvas, s);
 
   list.AddRectFilled(ImVec2(right - 1, low), ImVec2(right, high), s.line_strong);
   list.PopClipRect();

@@ -124,8 +124,8 @@ void draw_path(ImDrawList& list, ViewState const& state, Layout const& layout, C
                        with_alpha(s.critical, item.is_out_of_view() ? 0.5F : 1.0F));
 
     // From where the path was to where it goes on.
-    if (i == 0 || layout.path[i - 1].x1 < item.x0 - 1 ||
-        line_of(layout.path[i - 1]) == line_of(item))
+    if (i == 0 || item.is_thin || layout.path[i - 1].is_thin ||
+        layout.path[i - 1].x1 < item.x0 - 1 || line_of(layout.path[i - 1]) == line_of(item))
       continue;
     auto const [top, bottom] = std::minmax({line_of(layout.path[i - 1]), line_of(item)});
     list.AddRectFilled(ImVec2(x0, top), ImVec2(x0 + thin, bottom + thick),

@@ -93,11 +93,13 @@ struct Arrow {
 };
 
 /// A piece of the critical path on its row, or `count` of them in one pixel; y0 and y1 as of the
-/// events of its lane. Where its row is scrolled out of view both are the edge behind which it is.
+/// events of its lane, of a thin one as of its row. Where its row is scrolled out of view both are
+/// the edge behind which it is.
 struct PathItem {
   float x0 = 0, x1 = 0, y0 = 0, y1 = 0;
   uint32_t piece = 0;  ///< index into PathLine::pieces: the longest of them
   uint32_t count = 1;
+  bool is_thin = false;  ///< lines between many of these would hide what is below
   [[nodiscard]] bool is_out_of_view() const { return y0 == y1; }
 };
 
@@ -131,9 +133,11 @@ struct Layout {
   std::vector<Tick> ticks;
   std::vector<Item> related;  ///< the selection and what belongs to it: outlined
   std::vector<Arrow> arrows;
-  std::vector<Item> marks;        ///< what was searched for, in folded marks: a pixel wide
-  std::vector<PathItem> path;     ///< from left to right
-  std::vector<Item> evidence;     ///< places of the finding in focus; `index` = which
+  std::vector<Item> marks;     ///< what was searched for, in folded marks: a pixel wide
+  std::vector<PathItem> path;  ///< from left to right
+  std::vector<Item> evidence;  ///< places of the finding in focus; `index` = which
+  std::optional<uint32_t>
+      cause;  ///< index into rows: has the device that makes those of the evidence wait
   std::vector<GhostItem> ghosts;  ///< row by row, from left to right
   std::vector<GhostStepLine> ghost_steps;
 

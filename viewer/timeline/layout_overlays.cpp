@@ -195,6 +195,9 @@ class OverlayPainter {
     return best;
   }
 
+  /// Pieces of the critical path that are narrower, at scale 1, are thin.
+  static constexpr float kThinPath = 4;
+
   void add_path() {
     if (path_ == nullptr || !state_.panels.path || result_.rows.empty()) return;
 
@@ -209,9 +212,23 @@ class OverlayPainter {
             if (pieces[i].end - pieces[i].begin > pieces[best].end - pieces[best].begin) best = i;
 
           PathItem item{clamp_x(result_, x0), clamp_x(result_, x1), 0, 0, best, last - first};
+          item.is_thin = item.x1 - item.x0 < kThinPath * result_.viewport.scale;
           place_path_item(item, pieces[best]);
           result_.path.push_back(item);
         });
+    join_thin_pieces();
+  }
+
+  /// Thin pieces of a row with little between them become a band.
+  void join_thin_pieces() {
+    std::unordered_map<float, PathItem*> last;  // by the foot of the row
+    for (PathItem& item : result_.path) {
+      if (!item.is_thin) continue;
+      PathItem*& before = last[item.y1];
+      if (before != nullptr && item.x0 - before->x1 < kThinPath * result_.viewport.scale)
+        before->x1 = std::max(before->x1, item.x0);
+      before = &item;
+    }
   }
 
   /// Puts the item on the row of its piece, or at the edge behind which that row is.
@@ -227,7 +244,7 @@ class OverlayPainter {
 
     item.y0 = row->y0;
     item.y1 = row->y1;
-    if (row->node == piece.node && scene_.nodes[row->node].lane_count > 0) {
+    if (row->node == piece.node && scene_.nodes[row->node].lane_count > 0 && !item.is_thin) {
       item.y0 = lane_top(*row, piece.lane);
       item.y1 = item.y0 + std::round((kLaneHeight - 1) * result_.viewport.scale);
     }
@@ -310,10 +327,23 @@ class OverlayPainter {
     }
   }
 
-  /// Over the rows of the evidence's track, or of all its device when it names none.
+  /// The last row that has a node, which may be closed, in or below it.
+  [[nodiscard]] std::optional<uint32_t> row_with(uint32_t node) const {
+    std::optional<uint32_t> found;
+    for (uint32_t i = 0; i < result_.rows.size(); ++i) {
+      Row const& row = result_.rows[i];
+      if (!row.pinned && row.node <= node && node < scene_.nodes[row.node].subtree_end) found = i;
+    }
+    return found;
+  }
+
+  /// Over the rows of the evidence's track, or of all its device when it names none. Over the row
+  /// that is closed over them, where they are not shown.
   void add_evidence() {
     if (!state_.finding || state_.finding->finding >= scene_.analysis.findings.size()) return;
-    auto const& evidence = scene_.analysis.findings[state_.finding->finding].evidence;
+    analyzer::Finding const& finding = scene_.analysis.findings[state_.finding->finding];
+    auto const& evidence = finding.evidence;
+    if (auto const cause = cause_elsewhere(scene_, finding)) result_.cause = row_with(*cause);
 
     for (uint32_t i = 0; i < evidence.size(); ++i) {
       float const x0 = result_.x_of(static_cast<double>(scene_.to_view(evidence[i].when.begin)));
@@ -331,6 +361,10 @@ class OverlayPainter {
         if (row.pinned || row.node < *node || row.node >= scene_.nodes[*node].subtree_end) continue;
         item.y0 = std::min(item.y0, std::max(row.y0, result_.pinned_height));
         item.y1 = std::max(item.y1, row.y1);
+      }
+      if (auto const closed = item.y1 > item.y0 ? std::nullopt : row_with(*node)) {
+        item.y0 = std::max(result_.rows[*closed].y0, result_.pinned_height);
+        item.y1 = result_.rows[*closed].y1;
       }
       if (item.y1 > item.y0) result_.evidence.push_back(item);
     }

@@ -1,6 +1,9 @@
 #include "viewer/widgets/widgets.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "reports/words/kernel_label.h"
 
 namespace stepscope::viewer {
 
@@ -131,6 +134,19 @@ std::string fit(std::string_view words, float width) {
   font->CalcTextSizeA(size, width - dots, 0, words.data(), end, &rest);
   if (rest <= words.data()) return {};
   return std::string(words.data(), rest) + std::string(kEllipsis);
+}
+
+std::string fit_kernel(std::string_view name, float width) {
+  // Letters are not equally wide: from a guess on, fewer until they fit.
+  std::string label(name);
+  float needed = ImGui::CalcTextSize(label.c_str()).x;
+  auto columns = static_cast<float>(name.size());
+  while (needed > width && columns > 2) {
+    columns = std::floor(std::min(columns * width / needed, columns - 1));
+    label = reports::kernel_label(name, static_cast<size_t>(std::max(columns, 2.0F)));
+    needed = ImGui::CalcTextSize(label.c_str()).x;
+  }
+  return fit(label, width);
 }
 
 std::string fit_bar(std::string_view words, float width) {

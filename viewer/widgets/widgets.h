@@ -52,6 +52,8 @@ void focus_next_box();
 /// As much of `words` as fits into `width`, with "…" when not all of it; nothing when not even that
 /// fits.
 std::string fit(std::string_view words, float width);
+/// The same for a kernel's name: what tells least goes first (reports::kernel_label()).
+std::string fit_kernel(std::string_view name, float width);
 /// The same for a bar, where a name's beginning says more than "…".
 std::string fit_bar(std::string_view words, float width);
 void draw_text(ImDrawList& list, ImVec2 at, uint32_t colour, std::string_view words);

@@ -37,11 +37,30 @@ TEST(KernelLabel, functors_stay_and_scopes_go) {
   EXPECT_EQ(kernel_label(kAdd, 80),
             "vectorized_elementwise_kernel<4, CUDAFunctor_add<Half>, Array<char*, 3> >");
 
-  EXPECT_EQ(kernel_label(kAdd, 48), "vectorized_elementwise_kernel… Array<char*, 3> >");
+  EXPECT_EQ(kernel_label(kAdd, 50), "vectorized_elementwise_kernel<…CUDAFunctor_add…>");
+  EXPECT_EQ(kernel_label(kAdd, 40), "vectorized_e…e_kernel<…CUDAFunctor_add…>");
+  EXPECT_EQ(kernel_label(kAdd, 24), "vec…l<…CUDAFunctor_add…>");
+  EXPECT_EQ(kernel_label(kAdd, 20), "vectorized_e…*, 3> >");
   EXPECT_EQ(kernel_label("void at::native::(anonymous namespace)::softmax<float>(float*, int)", 30),
             "softmax<float>");
   EXPECT_EQ(kernel_label("void scoped<int>::operator()(a very long list of arguments)", 30),
             "scoped<int>::operator()");
+}
+
+/// Of a functor in a functor the inner one says what is computed.
+TEST(KernelLabel, the_innermost_functor_stays) {
+  constexpr std::string_view kMean =
+      "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+      "at::native::MeanOps<float, "
+      "float, float, float>, unsigned int, float, 4> >(at::native::ReduceOp<float>)";
+  EXPECT_EQ(kernel_label(kMean, 40), "reduce_kernel<…MeanOps…>");
+
+  constexpr std::string_view kCopy =
+      "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::"
+      "direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const> >(int)";
+  EXPECT_EQ(kernel_label(kCopy, 50), "elementwise_kernel<…direct_copy_kernel_cuda…>");
+  EXPECT_EQ(kernel_label("gemm<float, 128, 64, 32, 4, true, false, 1>", 30),
+            "gemm<float, 128, 6…, false, 1>");
 }
 
 /// Whatever the bytes are, the label fits and is printable.

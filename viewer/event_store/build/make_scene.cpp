@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/steps/run_summary.h"
+#include "reports/words/summary.h"
 #include "trace/base/check.h"
 #include "trace/base/format.h"
 #include "trace/import/open/trace_source.h"
@@ -389,10 +391,15 @@ std::vector<Scene::Participation> find_participations(model::Run const& run,
   return result;
 }
 
+std::string verdict_of(model::Run const& run, analyzer::Analysis const& analysis) {
+  return printable_name(reports::verdict(run, analysis, analyzer::summarize(analysis)));
+}
+
 Scene make_scene(model::Run run, analyzer::Analysis analysis) {
   Scene scene;
   scene.run = std::move(run);
   scene.analysis = std::move(analysis);
+  scene.verdict = verdict_of(scene.run, scene.analysis);
   find_extent(scene);
   scene.participations = find_participations(scene.run, scene.analysis, false);
   InMemoryTree tree(scene);
@@ -533,11 +540,29 @@ std::optional<uint32_t> Scene::node_of_device(analyzer::DeviceRef ref) const {
   return std::nullopt;
 }
 
+std::optional<uint32_t> Scene::device_of(analyzer::DeviceRef ref) const {
+  auto const& devices = analysis.devices;
+  auto const found =
+      std::find_if(devices.begin(), devices.end(), [&](auto const& d) { return d.ref == ref; });
+  if (found == devices.end()) return std::nullopt;
+  return static_cast<uint32_t>(found - devices.begin());
+}
+
 std::optional<uint32_t> Scene::node_of(analyzer::Finding::Evidence const& evidence) const {
   std::optional<uint32_t> node;
   if (evidence.track && evidence.ref.rank_index >= 0)
     node = node_of_track(static_cast<uint32_t>(evidence.ref.rank_index), *evidence.track);
   return node ? node : node_of_device(evidence.ref);
+}
+
+std::optional<uint32_t> cause_elsewhere(Scene const& scene, analyzer::Finding const& finding) {
+  auto const is_elsewhere = [&](analyzer::Finding::Evidence const& place) {
+    return place.ref.rank_index != finding.where->rank_index;
+  };
+  if (!finding.where || finding.evidence.empty() ||
+      !std::all_of(finding.evidence.begin(), finding.evidence.end(), is_elsewhere))
+    return std::nullopt;
+  return scene.node_of_device(*finding.where);
 }
 
 std::optional<uint32_t> Scene::node_of(Selection const& selection) const {

@@ -47,7 +47,8 @@ struct OutOfCoreAnalysis::Shared {
       analysis->integrity.notes.emplace_back(
           "no step is marked, and in a run of this size steps are not detected");
 
-    Result made{std::move(*analysis), {}, {}, {}, {}, {}};
+    Result made{std::move(*analysis), {}, {}, {}, {}, {}, {}};
+    made.verdict = verdict_of(skeleton, made.analysis);
     made.participations = find_participations(skeleton, made.analysis, true);
     made.communicators =
         find_out_of_core_communicators(skeleton, made.analysis, made.participations);
@@ -101,6 +102,7 @@ OutOfCoreAnalysis::~OutOfCoreAnalysis() { shared_->progress->given_up = true; }
 
 std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result result) {
   scene.analysis = std::move(result.analysis);
+  scene.verdict = std::move(result.verdict);
   scene.participations = std::move(result.participations);
   out_of_core_run(scene).take_gap_grids(std::move(result.gap_grids));
   out_of_core_run(scene).take_communicators(std::move(result.communicators));

@@ -148,12 +148,12 @@ std::string interval_of(Metric const& metric) {
 
 /// The name of a line, which can be clicked where it has a query.
 void change_name_cell(RunPair& pair, std::string const& name, std::string const& query, int id,
-                      Theme theme) {
+                      Theme theme, decltype(fit)* fit_name = fit) {
   ImGui::TableNextColumn();
   ImGui::PushID(id);
 
   ImVec2 const at = ImGui::GetCursorScreenPos();
-  std::string const shown = fit(name, ImGui::GetContentRegionAvail().x);
+  std::string const shown = fit_name(name, ImGui::GetContentRegionAvail().x);
   bool const is_searched = !query.empty() && pair.front().state.search.text == query;
 
   if (ImGui::Selectable("##change", is_searched, ImGuiSelectableFlags_SpanAllColumns) &&
@@ -302,7 +302,7 @@ void kernel_changes_table(RunPair& pair, RunDifference const& difference, Theme 
 
       std::string const name = kernel_words(kernel);
       change_name_cell(pair, name, kernel.name.empty() ? "" : query_for(name),
-                       static_cast<int>(line.index), theme);
+                       static_cast<int>(line.index), theme, fit_kernel);
 
       uint32_t const colour = surface(theme).text;
       change_cell(base::format_duration(std::llround(kernel.base_ns)), colour);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "reports/words/kernel_label.h"
 #include "reports/words/labels.h"
 #include "reports/words/wording.h"
 #include "trace/base/format.h"
@@ -34,7 +35,9 @@ std::string cost_of(analyzer::Finding const& finding) {
 }
 
 /// The key of an idle cause in words; anything else is a name from the trace.
-std::string subject_words(std::string const& name) {
+std::string subject_words(std::string const& role, std::string const& name) {
+  constexpr size_t kMostOfKernel = 100;
+  if (role == "kernel") return reports::kernel_label(name, kMostOfKernel);
   for (int cause = 0; cause < analyzer::kIdleCauseCount; ++cause)
     if (name == analyzer::to_string(static_cast<analyzer::IdleCause>(cause))) return words_of(name);
   return printable_name(name, 120);
@@ -45,7 +48,7 @@ std::string subjects_of(analyzer::Finding const& finding) {
   for (auto const& [role, name] : finding.subjects) {
     if (role == "gaps") continue;  // chooses the advice, and names nothing
     if (!words.empty()) words += " · ";
-    words += words_of(printable_name(role, 40)) + ": " + subject_words(name);
+    words += words_of(printable_name(role, 40)) + ": " + subject_words(role, name);
   }
   return words;
 }
@@ -153,6 +156,10 @@ void findings(Scene const& scene, ViewState& state, float rows_height) {
     return;
   }
 
+  if (!scene.verdict.empty()) {
+    text_wrapped(scene.verdict, surface(state.theme).text);
+    ImGui::Spacing();
+  }
   heading(fmt::format("Findings ({})", all.size()));
   if (all.empty()) {
     empty_state(

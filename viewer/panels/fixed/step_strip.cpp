@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "analyzer/metrics/core/quantile.h"
 #include "reports/words/labels.h"
 #include "trace/base/format.h"
 #include "viewer/interaction/navigate.h"
@@ -19,24 +22,99 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Where a strip of `count` bars lies; bars thinner than a pixel share it: the longest of them is
-/// drawn.
+/// A bar wider than this, at scale 1, tells no more: few steps are not stretched over the strip.
+constexpr float kWidestBar = 96;
+
+/// Where a strip of `count` bars lies.
 struct Bars {
   ImVec2 origin, size;
   size_t count;
-  float width;  ///< of a bar with its gap
+  int64_t highest;  ///< ns of a bar of the whole height; longer ones are cut
+  float width = std::min(size.x / static_cast<float>(count),
+                         kWidestBar* ui_scale());  ///< of a bar with its gap
+
+  [[nodiscard]] float bottom() const { return origin.y + size.y - 2 * ui_scale(); }
+  [[nodiscard]] float height() const { return size.y - 8 * ui_scale(); }
+  [[nodiscard]] float height_of(int64_t ns) const {
+    float const share = static_cast<float>(ns) / static_cast<float>(highest);
+    return std::clamp(share * height(), 1.0F, height());
+  }
+  [[nodiscard]] bool has(float x) const {
+    return x >= origin.x && x < origin.x + width * static_cast<float>(count);
+  }
   [[nodiscard]] size_t at(float x) const {
     return std::min(static_cast<size_t>((x - origin.x) / width), count - 1);
   }
 };
 
+Bars bars_in(ImVec2 corner, ImVec2 size, size_t count, int64_t highest) {
+  float const gutter = kGutter * ui_scale();
+  return {ImVec2(corner.x + gutter, corner.y),
+          ImVec2(std::max(size.x - gutter - 8 * ui_scale(), 1.0F), size.y), count, highest};
+}
+
+int64_t length_of(analyzer::StepStats const& step) { return step.time.window_ns; }
+int64_t length_of(analyzer::HostStepStats const& step) { return step.period.length(); }
+
+template <class Steps>
+int64_t longest_of(Steps const& steps) {
+  int64_t longest = 1;
+  for (auto const& step : steps) longest = std::max(longest, length_of(step));
+  return longest;
+}
+
+/// What the highest bar stands for: the longest step, unless a few steps, or those of the warm-up,
+/// would leave no room for the others. Then a bit more than 95 % of the steady steps take.
+template <class Steps>
+int64_t highest_of(Steps const& steps) {
+  std::vector<int64_t> steady;
+  for (auto const& step : steps)
+    if (!step.warmup) steady.push_back(length_of(step));
+
+  int64_t const longest = longest_of(steps);
+  if (steady.empty()) return longest;
+  int64_t const most = analyzer::quantile(steady, 95);
+  return std::clamp<int64_t>(most + most / 8, 1, longest);
+}
+
+/// Calls draw(step, x0, x1) for each bar. Bars thinner than a pixel share it: the longest is drawn.
+template <class Steps, class Draw>
+void each_bar(Steps const& steps, Bars const& bars, Draw const& draw) {
+  float const gap = bars.width >= 5 ? 1 * ui_scale() : 0;
+  auto const columns = static_cast<size_t>(
+      std::max(bars.width >= 1 ? static_cast<float>(bars.count) : bars.size.x, 1.0F));
+
+  for (size_t column = 0; column < columns; ++column) {
+    size_t const first = column * bars.count / columns;
+    size_t const last = std::max((column + 1) * bars.count / columns, first + 1);
+    auto const longest =
+        std::max_element(steps.begin() + static_cast<std::ptrdiff_t>(first),
+                         steps.begin() + static_cast<std::ptrdiff_t>(last),
+                         [](auto const& a, auto const& b) { return length_of(a) < length_of(b); });
+
+    float const x0 = bars.origin.x + std::round(static_cast<float>(first) * bars.width);
+    float const x1 =
+        std::max(bars.origin.x + std::round(static_cast<float>(last) * bars.width) - gap, x0 + 1);
+    draw(*longest, x0, x1);
+  }
+}
+
+/// Two gaps through a bar that would be higher.
+void draw_cut(ImDrawList& list, Bars const& bars, float x0, float x1, Theme theme) {
+  float const scale = ui_scale();
+  float const top = bars.bottom() - bars.height();
+  for (float const y : {4.0F, 8.0F})
+    list.AddRectFilled(ImVec2(x0, std::round(top + y * scale)),
+                       ImVec2(x1, std::round(top + (y + 1.5F) * scale)), surface(theme).background);
+}
+
 void draw_bar(ImDrawList& list, ViewState const& state, analyzer::StepStats const& step, float x0,
-              float x1, float bottom, float height, float longest) {
+              float x1, Bars const& bars) {
   float const total = static_cast<float>(step.time.window_ns);
   if (total <= 0) return;
 
-  float const bar = std::max(total / longest * height, 1.0F);
-  float y = bottom;
+  float const bar = bars.height_of(step.time.window_ns);
+  float y = bars.bottom();
   for (SplitPart const& part : split_parts(step.time)) {
     if (part.time <= 0) continue;
     float const top = y - bar * static_cast<float>(part.time) / total;
@@ -45,6 +123,7 @@ void draw_bar(ImDrawList& list, ViewState const& state, analyzer::StepStats cons
         with_alpha(paint_colour(part.paint, state.theme), step.warmup ? 0.45F : 1.0F));
     y = top;
   }
+  if (step.time.window_ns > bars.highest) draw_cut(list, bars, x0, x1, state.theme);
 }
 
 void step_tooltip(Scene const& scene, analyzer::StepStats const& step, Theme theme) {
@@ -68,68 +147,83 @@ int64_t median_of(std::span<analyzer::StepStats const> steps) {
   return median == nullptr ? 0 : median->time.window_ns;
 }
 
-void draw_bars(ImDrawList& list, ViewState const& state, Scene const& scene,
-               std::span<analyzer::StepStats const> steps, Bars const& bars) {
-  float const scale = ui_scale();
-  int64_t longest = 1;
-  for (auto const& step : steps) longest = std::max(longest, step.time.window_ns);
-
-  float const gap = bars.width >= 5 ? 1 * scale : 0;
-  float const height = bars.size.y - 8 * scale;
-  float const bottom = bars.origin.y + bars.size.y - 2 * scale;
-  auto const columns = static_cast<size_t>(
-      std::max(bars.width >= 1 ? static_cast<float>(bars.count) : bars.size.x, 1.0F));
-
-  for (size_t column = 0; column < columns; ++column) {
-    size_t const first = column * bars.count / columns;
-    size_t const last = std::max((column + 1) * bars.count / columns, first + 1);
-    auto const best = std::max_element(
-        steps.begin() + static_cast<std::ptrdiff_t>(first),
-        steps.begin() + static_cast<std::ptrdiff_t>(last),
-        [](auto const& a, auto const& b) { return a.time.window_ns < b.time.window_ns; });
-
-    float const x0 = bars.origin.x + std::round(static_cast<float>(first) * bars.width);
-    float const x1 =
-        std::max(bars.origin.x + std::round(static_cast<float>(last) * bars.width) - gap, x0 + 1);
-    draw_bar(list, state, *best, x0, x1, bottom, height, static_cast<float>(longest));
-
-    auto const begin = static_cast<double>(scene.to_view(best->window.begin));
-    auto const end = static_cast<double>(scene.to_view(best->window.end));
-    if (end > state.window.begin && begin < state.window.end &&
-        state.window.span() < static_cast<double>(scene.length))
-      list.AddRectFilled(ImVec2(x0, bottom), ImVec2(x1, bottom + 2 * scale),
-                         surface(state.theme).accent);
-  }
-
-  int64_t const median = median_of(steps);
+/// A dashed line over all bars.
+void draw_median(ImDrawList& list, Bars const& bars, int64_t median, Theme theme) {
   if (median <= 0) return;
-  float const y = bottom - static_cast<float>(median) / static_cast<float>(longest) * height;
-  for (float x = bars.origin.x; x < bars.origin.x + bars.size.x; x += 8 * scale)
-    list.AddRectFilled(ImVec2(x, std::round(y)), ImVec2(x + 4 * scale, std::round(y) + 1),
-                       with_alpha(surface(state.theme).text, 0.55F));
+  float const scale = ui_scale();
+  float const y = std::round(bars.bottom() - bars.height_of(median));
+  float const end = bars.origin.x + std::round(bars.width * static_cast<float>(bars.count));
+  for (float x = bars.origin.x; x < end; x += 8 * scale)
+    list.AddRectFilled(ImVec2(x, y), ImVec2(std::min(x + 4 * scale, end), y + 1),
+                       with_alpha(surface(theme).text, 0.55F));
 }
 
-void caption(Scene const& scene, ViewState const& state, std::span<analyzer::StepStats const> steps,
-             ImVec2 at) {
+/// Whether a bar is marked: of one step those of the chosen device, of many those that the timeline
+/// shows, unless it shows all.
+bool is_marked(Scene const& scene, ViewState const& state, analyzer::StepStats const& step,
+               bool is_one_step) {
+  if (is_one_step) return step.ref == scene.analysis.devices[state.device].ref;
+  auto const begin = static_cast<double>(scene.to_view(step.window.begin));
+  auto const end = static_cast<double>(scene.to_view(step.window.end));
+  return end > state.window.begin && begin < state.window.end &&
+         state.window.span() < static_cast<double>(scene.length);
+}
+
+/// The rank of a bar, at its foot.
+void draw_rank(ImDrawList& list, Scene const& scene, analyzer::StepStats const& step, float x0,
+               float x1, Bars const& bars) {
+  if (step.ref.rank_index < 0) return;
+  auto const& trace = scene.trace(static_cast<uint32_t>(step.ref.rank_index));
+  std::string const rank = std::to_string(trace.info().rank);
+  float const width = ImGui::CalcTextSize(rank.c_str()).x;
+  if (width + 6 * ui_scale() > x1 - x0) return;
+
+  ImVec2 const at(std::round((x0 + x1 - width) / 2),
+                  bars.bottom() - ImGui::GetFontSize() - 2 * ui_scale());
+  list.AddRectFilled(ImVec2(at.x - 3 * ui_scale(), at.y - 1 * ui_scale()),
+                     ImVec2(at.x + width + 3 * ui_scale(), at.y + ImGui::GetFontSize()),
+                     IM_COL32(0, 0, 0, 150), 2 * ui_scale());
+  draw_text(list, at, IM_COL32(255, 255, 255, 255), rank);
+}
+
+void draw_bars(ImDrawList& list, ViewState const& state, Scene const& scene,
+               std::span<analyzer::StepStats const> steps, Bars const& bars, bool is_one_step) {
+  each_bar(steps, bars, [&](analyzer::StepStats const& step, float x0, float x1) {
+    draw_bar(list, state, step, x0, x1, bars);
+    if (is_one_step) draw_rank(list, scene, step, x0, x1, bars);
+    if (is_marked(scene, state, step, is_one_step))
+      list.AddRectFilled(ImVec2(x0, bars.bottom()), ImVec2(x1, bars.bottom() + 2 * ui_scale()),
+                         surface(state.theme).accent);
+  });
+  draw_median(list, bars, median_of(steps), state.theme);
+}
+
+/// Three lines at the left: `title`, the median and the longest, and `where`.
+void caption(ViewState const& state, ImVec2 corner, std::string const& title, int64_t median,
+             int64_t longest, std::string const& where) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   Surface const& s = surface(state.theme);
-  float const line = ImGui::GetFontSize() + 4 * ui_scale();
-  float const room = (kGutter - 16) * ui_scale();
-  int64_t longest = 0;
-  for (auto const& step : steps) longest = std::max(longest, step.time.window_ns);
+  float const scale = ui_scale();
+  ImVec2 const at(corner.x + 8 * scale, corner.y + 6 * scale);
+  float const line = ImGui::GetFontSize() + 4 * scale;
+  float const room = (kGutter - 16) * scale;
 
   push_bold();
-  draw_text(list, at, s.text, fmt::format("Steps ({})", steps.size()));
+  draw_text(list, at, s.text, fit(title, room));
   pop_bold();
   draw_text(list, ImVec2(at.x, at.y + line), s.text_dim,
-            fit(fmt::format("median {}, longest {}", base::format_duration(median_of(steps)),
+            fit(fmt::format("median {}, longest {}", base::format_duration(median),
                             base::format_duration(longest)),
                 room));
-
-  bool const detected = scene.analysis.step_source == analyzer::StepSource::kDetected;
-  std::string const where = detected ? "detected, not annotated"
-                                     : describe(scene, scene.analysis.devices[state.device].ref);
   draw_text(list, ImVec2(at.x, at.y + 2 * line), s.text_dim, fit(where, room));
+}
+
+/// What the bars are of: the chosen device, or all devices of the run, which has one step.
+std::string bars_of(Scene const& scene, ViewState const& state, bool is_one_step) {
+  if (is_one_step) return fmt::format("of {} devices, by rank", scene.analysis.devices.size());
+  return scene.analysis.step_source == analyzer::StepSource::kDetected
+             ? "detected, not annotated"
+             : describe(scene, scene.analysis.devices[state.device].ref);
 }
 
 /// A step of a process without a device: what waits for data below, the rest above.
@@ -163,56 +257,24 @@ analyzer::HostStats const* host_with_steps(Scene const& scene) {
   return found == hosts.end() ? nullptr : &*found;
 }
 
-/// The strip where no device has steps. Where steps share a pixel, the longest is drawn.
+/// The strip where no device has steps.
 void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostStats const& host,
                      ImVec2 corner, ImVec2 size, bool hovered) {
-  float const scale = ui_scale();
-  ImDrawList& list = *ImGui::GetWindowDrawList();
   auto const& steps = host.steps;
-  int64_t longest = 1;
-  for (auto const& step : steps) longest = std::max(longest, step.period.length());
+  caption(state, corner, fmt::format("Steps ({})", steps.size()), host.median_ns.value_or(0),
+          longest_of(steps), "");
 
-  push_bold();
-  draw_text(list, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale), surface(state.theme).text,
-            fmt::format("Steps ({})", steps.size()));
-  pop_bold();
-  float const line = ImGui::GetFontSize() + 4 * scale;
-  draw_text(
-      list, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale + line),
-      surface(state.theme).text_dim,
-      fit(fmt::format("median {}, longest {}", base::format_duration(host.median_ns.value_or(0)),
-                      base::format_duration(longest)),
-          (kGutter - 16) * scale));
-
-  Bars bars{ImVec2(corner.x + kGutter * scale, corner.y),
-            ImVec2(std::max(size.x - (kGutter + 8) * scale, 1.0F), size.y), steps.size(), 1};
-  bars.width = std::min(bars.size.x / static_cast<float>(steps.size()), 48 * scale);
-  float const gap = bars.width >= 5 ? 1 * scale : 0;
-  float const bottom = corner.y + size.y - 2 * scale;
-  auto const columns = static_cast<size_t>(
-      std::max(bars.width >= 1 ? static_cast<float>(bars.count) : bars.size.x, 1.0F));
-
-  for (size_t column = 0; column < columns; ++column) {
-    size_t const first = column * bars.count / columns;
-    size_t const last = std::max((column + 1) * bars.count / columns, first + 1);
-    auto const best = std::max_element(
-        steps.begin() + static_cast<std::ptrdiff_t>(first),
-        steps.begin() + static_cast<std::ptrdiff_t>(last),
-        [](auto const& a, auto const& b) { return a.period.length() < b.period.length(); });
-
-    float const x0 = bars.origin.x + std::round(static_cast<float>(first) * bars.width);
-    float const x1 =
-        std::max(bars.origin.x + std::round(static_cast<float>(last) * bars.width) - gap, x0 + 1);
-    float const share = static_cast<float>(best->period.length()) / static_cast<float>(longest);
-    draw_host_bar(list, state.theme, *best,
-                  ImVec2(x0, bottom - std::max((size.y - 8 * scale) * share, 1.0F)),
-                  ImVec2(x1, bottom));
-  }
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  Bars const bars = bars_in(corner, size, steps.size(), highest_of(steps));
+  each_bar(steps, bars, [&](analyzer::HostStepStats const& step, float x0, float x1) {
+    draw_host_bar(list, state.theme, step,
+                  ImVec2(x0, bars.bottom() - bars.height_of(step.period.length())),
+                  ImVec2(x1, bars.bottom()));
+    if (step.period.length() > bars.highest) draw_cut(list, bars, x0, x1, state.theme);
+  });
 
   float const x = ImGui::GetIO().MousePos.x;
-  if (!hovered || x < bars.origin.x ||
-      x >= bars.origin.x + bars.width * static_cast<float>(bars.count))
-    return;
+  if (!hovered || !bars.has(x)) return;
   analyzer::HostStepStats const& step = steps[bars.at(x)];
   host_step_tooltip(step, state.theme);
   if (ImGui::IsItemClicked())
@@ -233,38 +295,36 @@ std::string without_steps(Scene const& scene) {
 
 void step_strip(Scene const& scene, ViewState& state, float height) {
   float const scale = ui_scale();
-  auto const steps = steps_of(scene, state.device);
+  StepBars const shown = step_bars(scene, state.device);
+  auto const steps = shown.steps;
   ImVec2 const corner = ImGui::GetCursorScreenPos();
-  float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
-  ImGui::InvisibleButton("steps", ImVec2(width, height));
+  ImVec2 const size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), height);
+  ImGui::InvisibleButton("steps", size);
   bool const hovered = ImGui::IsItemHovered();
   ImDrawList& list = *ImGui::GetWindowDrawList();
-  ImVec2 const text_at(corner.x + 8 * scale, corner.y + 6 * scale);
 
   if (analyzer::HostStats const* host = host_with_steps(scene); steps.empty() && host != nullptr)
-    return host_step_strip(scene, state, *host, corner, ImVec2(width, height), hovered);
+    return host_step_strip(scene, state, *host, corner, size, hovered);
   if (steps.empty()) {
     push_bold();
-    draw_text(list, text_at, surface(state.theme).text, "Steps");
+    draw_text(list, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale), surface(state.theme).text,
+              "Steps");
     pop_bold();
     draw_text(list,
               ImVec2(corner.x + kGutter * scale, corner.y + height / 2 - ImGui::GetFontSize() / 2),
-              surface(state.theme).text_dim, fit(without_steps(scene), width - kGutter * scale));
+              surface(state.theme).text_dim, fit(without_steps(scene), size.x - kGutter * scale));
     return;
   }
 
-  caption(scene, state, steps, text_at);
-  Bars bars{ImVec2(corner.x + kGutter * scale, corner.y),
-            ImVec2(std::max(width - (kGutter + 8) * scale, 1.0F), height), steps.size(), 1};
-  // Few steps are not stretched over the whole width: a bar of more than this tells no more.
-  bars.width = std::min(bars.size.x / static_cast<float>(steps.size()), 48 * scale);
-  draw_bars(list, state, scene, steps, bars);
+  std::string const title = shown.is_one_step ? fmt::format("Step {}", steps.front().step)
+                                              : fmt::format("Steps ({})", steps.size());
+  caption(state, corner, title, median_of(steps), longest_of(steps),
+          bars_of(scene, state, shown.is_one_step));
+  Bars const bars = bars_in(corner, size, steps.size(), highest_of(steps));
+  draw_bars(list, state, scene, steps, bars, shown.is_one_step);
 
   float const x = ImGui::GetIO().MousePos.x;
-  if (!hovered || x < bars.origin.x ||
-      x >= bars.origin.x + bars.width * static_cast<float>(bars.count))
-    return;
-
+  if (!hovered || !bars.has(x)) return;
   analyzer::StepStats const& step = steps[bars.at(x)];
   step_tooltip(scene, step, state.theme);
   if (!ImGui::IsItemClicked()) return;
@@ -274,6 +334,7 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
     state.panels.tab = Tab::kStatistics;
     return;
   }
+  state.device = scene.device_of(step.ref).value_or(state.device);
   frame(state, scene, {scene.to_view(step.window.begin), scene.to_view(step.window.end)});
 }
 

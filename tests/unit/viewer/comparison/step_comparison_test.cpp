@@ -64,5 +64,22 @@ TEST(StepComparison, OfAStepThatIsNotThereIsNone) {
   EXPECT_FALSE(compare_with_median(uneven(), 1'000'000));
 }
 
+/// Of a single step one sees which rank took longest: a bar a device.
+TEST(StepBars, OfOneStepAreItsDevices) {
+  Scene const one = synthetic_scene({.devices = 3, .steps = 1, .process_per_device = true});
+  StepBars const bars = step_bars(one, 0);
+  EXPECT_TRUE(bars.is_one_step);
+  EXPECT_EQ(bars.steps.size(), 3U);
+
+  Scene const many = synthetic_scene({.devices = 3, .steps = 4, .process_per_device = true});
+  EXPECT_FALSE(step_bars(many, 1).is_one_step);
+  EXPECT_EQ(step_bars(many, 1).steps.size(), 4U);
+
+  Scene const alone = synthetic_scene({.devices = 1, .steps = 1});
+  EXPECT_FALSE(step_bars(alone, 0).is_one_step);
+  EXPECT_EQ(step_bars(alone, 0).steps.size(), 1U);
+  EXPECT_TRUE(step_bars(Scene(), 0).steps.empty());
+}
+
 }  // namespace
 }  // namespace stepscope::viewer

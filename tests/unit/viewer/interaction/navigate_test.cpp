@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <random>
+#include <set>
 
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/timeline/layout.h"
@@ -14,6 +17,65 @@ Scene const& scene() {
   static Scene const kScene = synthetic_scene(
       {.devices = 3, .steps = 10, .process_per_device = true, .input_delay_ns = 8'000'000});
   return kScene;
+}
+
+/// Four ranks, of which rank 2 computes longer: the others wait for it.
+Scene const& scene_with_culprit() {
+  static Scene const kScene = [] {
+    Scene scene = synthetic_scene(
+        {.devices = 4, .process_per_device = true, .straggler_device = 2, .straggler_factor = 2});
+    auto& findings = scene.analysis.findings;
+    auto const at = std::find_if(findings.begin(), findings.end(),
+                                 [](auto const& finding) { return finding.rule == "straggler"; });
+    std::rotate(findings.begin(), at, at + 1);
+    return scene;
+  }();
+  return kScene;
+}
+
+TEST(FocusFinding, ShowsTheCulpritBesideThoseThatWait) {
+  Scene const& run = scene_with_culprit();
+  ASSERT_EQ(run.analysis.findings[0].rule, "straggler");
+  ViewState state = initial_view(run);
+  std::set<uint32_t> const closed = state.closed;
+  focus_finding(state, run, {0, 0}, 200);
+  EXPECT_EQ(state.closed, closed);  // four rows, which fit: none was opened
+
+  Layout const layout = lay_out(run, state, {1000, 200, 1});
+  ASSERT_TRUE(layout.cause);
+  EXPECT_EQ(run.nodes[layout.rows[*layout.cause].node].rank, 2U);
+  ASSERT_FALSE(layout.evidence.empty());
+  EXPECT_EQ(layout.evidence[0].index, 0U);
+  auto const at = [&](Row const& row) { return row.y0 == layout.evidence[0].y0; };
+  auto const victim = std::find_if(layout.rows.begin(), layout.rows.end(), at);
+  ASSERT_NE(victim, layout.rows.end());
+  EXPECT_NE(run.nodes[victim->node].rank, 2U);
+}
+
+TEST(FocusFinding, NamesNoCulpritWhereThePlacesAreItsOwn) {
+  ViewState state = open_view(scene());
+  ASSERT_FALSE(scene().analysis.findings.empty());
+  focus_finding(state, scene(), {0, 0}, 600);
+  EXPECT_FALSE(lay_out(scene(), state, {1000, 600, 1}).cause);
+}
+
+/// A thread that is taller than the screen is seen together with the device that it left idle.
+TEST(ScrollTo, BeginsWithTheFirstOfWhatHasNoRoom) {
+  ViewState state = open_view(scene());
+  auto const device = scene().node_of_device(scene().analysis.devices[0].ref);
+  auto const next = scene().node_of_device(scene().analysis.devices[1].ref);
+  ASSERT_TRUE(device && next);
+  float const top = node_extent(scene(), state, *device).first;
+
+  scroll_to(state, scene(), std::array{*next, *device}, 120);
+  auto const [next_top, next_bottom] = node_extent(scene(), state, *next);
+  EXPECT_LE(state.scroll, next_top);  // the first of them is seen whole
+  EXPECT_GE(state.scroll + 120, next_bottom);
+
+  float const distance = next_bottom - top;
+  scroll_to(state, scene(), std::array{*next, *device}, distance + 10);
+  EXPECT_LE(state.scroll, top);  // with more room both
+  EXPECT_GE(state.scroll + distance + 10, next_bottom);
 }
 
 TEST(Zoom, KeepsTheTimeUnderTheCursor) {

@@ -146,7 +146,7 @@ TEST_F(ShellCommandsTest, AreCopiedByAButton) {
   ImGui::SetClipboardText("");
   std::string const wanted = query_command(*scene, *state.selection);
   bool copied = false;
-  for (float y = 300; y < 800 && !copied; y += 8) {
+  for (float y = 100; y < 800 && !copied; y += 8) {
     ui.click(*scene, state, 1280 - state.panels.side_width + 40, y);
     copied = ImGui::GetClipboardText() == wanted;
   }

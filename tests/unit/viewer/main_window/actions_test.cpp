@@ -12,6 +12,7 @@
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/main_window/parts.h"
 #include "viewer/main_window/ui.h"
 #include "viewer/panels/compared/run_pair.h"
 #include "viewer/panels/panels.h"
@@ -303,6 +304,13 @@ TEST(UiNotes, NAddsOneAtTheMouseAndItsTextIsTyped) {
   EXPECT_TRUE(state.notes.empty());
 }
 
+/// Each of the keys that are shown first is still an action's.
+TEST(UiKeys, TheFirstOnesExist) {
+  auto const keys = first_keys();
+  EXPECT_EQ(keys.size(), 10U);
+  for (auto const& [key, words] : keys) EXPECT_FALSE(key.empty()) << words;
+}
+
 TEST(UiSteps, ShiftClickComparesAStepUntilEscape) {
   NullUi ui;
   ViewState state = initial_view(run_of_three());
@@ -310,7 +318,7 @@ TEST(UiSteps, ShiftClickComparesAStepUntilEscape) {
   ui.frames(run_of_three(), state, 3);
 
   TimeWindow const before = state.window;
-  float const bar = std::min((1280 - 380 - 5 - kGutter - 8) / 8, 48.0F);
+  float const bar = std::min((1280 - 380 - 5 - kGutter - 8) / 8, 96.0F);
   ui.hold_modifier(false, true);
   ui.click(run_of_three(), state, kGutter + 3.5F * bar, 100);
   ui.hold_modifier(false, false);

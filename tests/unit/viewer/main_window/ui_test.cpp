@@ -313,8 +313,8 @@ TEST(UiMouse, ClickOnAFindingGoesToItsEvidence) {
   ui.frames(training(), state, 3);
   ASSERT_FALSE(training().analysis.findings.empty());
 
-  // The first card lies below the panel's heading, in the right column.
-  ui.click(training(), state, 1280 - 200, 90);
+  // The first card lies below the verdict and the panel's heading, in the right column.
+  ui.click(training(), state, 1280 - 200, 160);
   ASSERT_TRUE(state.finding);
   EXPECT_EQ(state.finding->finding, 0U);
   if (!training().analysis.findings[0].evidence.empty()) {
@@ -327,7 +327,7 @@ TEST(UiMouse, ClickOnAStepShowsThatStep) {
   ViewState state = initial_view(training());
   ui.frames(training(), state, 3);
   // The third bar of the strip that begins right of the gutter.
-  float const bar = std::min((1280 - 380 - 5 - kGutter - 8) / 12, 48.0F);
+  float const bar = std::min((1280 - 380 - 5 - kGutter - 8) / 12, 96.0F);
   ui.click(training(), state, kGutter + 2.5F * bar, 100);
   auto const& step = training().analysis.steps[2];
   EXPECT_LE(state.window.begin, static_cast<double>(training().to_view(step.window.begin)));

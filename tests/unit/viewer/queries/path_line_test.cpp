@@ -100,6 +100,33 @@ TEST(PathLayout, CountsEveryPieceOfTheWindowFromLeftToRight) {
   EXPECT_EQ(drawn, line().pieces.size());
 }
 
+/// Of a thousand pieces no line between two is seen: each row has a band where the path is on it.
+TEST(PathLayout, IsABandWhereItsPiecesAreThin) {
+  ViewState state = open_view(path_scene());
+  state.panels.path = true;
+  Viewport narrow = kPathView;
+  narrow.width = 60;
+  Layout const layout = lay_out(path_scene(), state, narrow, &line());
+
+  size_t thin = 0, joined = 0;
+  for (size_t i = 0; i < layout.path.size(); ++i) {
+    PathItem const& item = layout.path[i];
+    if (!item.is_thin || item.is_out_of_view()) continue;
+    ++thin;
+    EXPECT_TRUE(std::any_of(layout.rows.begin(), layout.rows.end(),
+                            [&](Row const& row) { return row.y1 == item.y1; }));
+    for (size_t next = i + 1; next < layout.path.size(); ++next) {
+      PathItem const& other = layout.path[next];
+      if (!other.is_thin || other.y1 != item.y1) continue;
+      EXPECT_TRUE(other.x0 <= item.x1 || other.x0 - item.x1 >= 4) << item.x1 << " " << other.x0;
+      joined += other.x0 <= item.x1 ? 1 : 0;
+      break;
+    }
+  }
+  EXPECT_GT(thin, 20U);
+  EXPECT_GT(joined, 10U);
+}
+
 TEST(PathLayout, LiesOnTheLaneOfItsEvent) {
   ViewState state = open_view(path_scene());
   state.panels.path = true;
@@ -108,7 +135,7 @@ TEST(PathLayout, LiesOnTheLaneOfItsEvent) {
   size_t on_events = 0;
   for (PathItem const& of_path : layout.path) {
     auto const& piece = line().pieces[of_path.piece];
-    if (!piece.row || of_path.count > 1) continue;
+    if (!piece.row || of_path.count > 1 || of_path.is_thin) continue;
     for (Row const& row : layout.rows) {
       if (row.node != piece.node) continue;
       for (uint32_t i = row.first_item; i < row.last_item; ++i) {
