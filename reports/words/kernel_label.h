@@ -11,11 +11,14 @@ namespace stepscope::reports {
 /// gemm<float, 4>(int, float*)" → "void gemm<float, 4>".
 std::string_view without_arguments(std::string_view kernel);
 
-/// The name in at most so many columns (at least 2), printable. It loses what tells least first:
-/// the types of its arguments and `void`; then all scopes, so that functors stay
-/// ("at::native::vectorized<4, at::native::Add<float> >" → "vectorized<4, Add<float> >"); then all
-/// template arguments but the functor ("vectorized<…AddFunctor…>"); without one, its middle. Any
-/// text is a name; bytes behind 4,096 are not looked at.
+/// The name in at most so many columns (at least 2), printable. What tells least goes first, until
+/// it fits:
+/// - the types of its arguments and `void`;
+/// - all scopes: "at::native::vectorized<4, at::native::Add<float> >" → "vectorized<4, Add<float>
+///   >";
+/// - all template arguments but the functor ("vectorized<…AddFunctor…>");
+/// - where there is none, its middle.
+/// Any text is a name; bytes behind 4,096 are not looked at.
 std::string kernel_label(std::string_view kernel, size_t most_columns);
 
 }  // namespace stepscope::reports

@@ -54,6 +54,7 @@ void draw_first_keys(Theme theme) {
   if (!ImGui::BeginTable("first keys", 2, ImGuiTableFlags_SizingFixedFit)) return;
   ImGui::TableSetupColumn("keys", ImGuiTableColumnFlags_WidthFixed);
   ImGui::TableSetupColumn("what they do", ImGuiTableColumnFlags_WidthStretch);
+
   for (auto const& line : first_keys()) {
     ImGui::TableNextColumn();
     text_coloured(line.first, surface(theme).accent);

@@ -113,7 +113,7 @@ void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_heig
 
 void scroll_to(ViewState& state, Scene const& scene, std::span<uint32_t const> nodes,
                float rows_height) {
-  // Of a track taller than the screen so much must be seen.
+  // So much must be seen of a track that is taller than the screen.
   constexpr float kSeen = 3 * kLaneHeight;
   for (uint32_t const node : nodes) unhide(state, scene, node);
 

@@ -266,7 +266,7 @@ void draw_triangle_of_group(ImDrawList& list, ImVec2 at, bool open, uint32_t col
   }
 }
 
-/// What stands beside the device that makes others wait.
+/// What the row of a device is called that makes others wait.
 constexpr char const* kCause = "culprit";
 
 void draw_label(ImDrawList& list, Scene const& scene, Row const& row, bool is_cause, Canvas canvas,

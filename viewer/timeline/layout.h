@@ -92,8 +92,8 @@ struct Arrow {
   float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 };
 
-/// A piece of the critical path on its row, or `count` of them in one pixel; y0 and y1 as of the
-/// events of its lane, of a thin one as of its row. Where its row is scrolled out of view both are
+/// A piece of the critical path on its row, or `count` of them in one pixel. It is as high as the
+/// events of its lane, a thin one as its row. Where its row is scrolled out of view, y0 and y1 are
 /// the edge behind which it is.
 struct PathItem {
   float x0 = 0, x1 = 0, y0 = 0, y1 = 0;

@@ -47,7 +47,7 @@ TEST(KernelLabel, functors_stay_and_scopes_go) {
             "scoped<int>::operator()");
 }
 
-/// Of a functor in a functor the inner one says what is computed.
+/// Functors hold functors: the inner one says what is computed.
 TEST(KernelLabel, the_innermost_functor_stays) {
   constexpr std::string_view kMean =
       "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "

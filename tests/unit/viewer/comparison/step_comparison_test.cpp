@@ -64,7 +64,7 @@ TEST(StepComparison, OfAStepThatIsNotThereIsNone) {
   EXPECT_FALSE(compare_with_median(uneven(), 1'000'000));
 }
 
-/// Of a single step one sees which rank took longest: a bar a device.
+/// The bars of a single step show which rank took longest.
 TEST(StepBars, OfOneStepAreItsDevices) {
   Scene const one = synthetic_scene({.devices = 3, .steps = 1, .process_per_device = true});
   StepBars const bars = step_bars(one, 0);

@@ -19,11 +19,12 @@ Scene const& scene() {
   return kScene;
 }
 
-/// Four ranks, of which rank 2 computes longer: the others wait for it.
+/// Four ranks. Rank 2 computes longer, and the others wait for it.
 Scene const& scene_with_culprit() {
   static Scene const kScene = [] {
     Scene scene = synthetic_scene(
         {.devices = 4, .process_per_device = true, .straggler_device = 2, .straggler_factor = 2});
+
     auto& findings = scene.analysis.findings;
     auto const at = std::find_if(findings.begin(), findings.end(),
                                  [](auto const& finding) { return finding.rule == "straggler"; });

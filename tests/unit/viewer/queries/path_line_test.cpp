@@ -100,7 +100,7 @@ TEST(PathLayout, CountsEveryPieceOfTheWindowFromLeftToRight) {
   EXPECT_EQ(drawn, line().pieces.size());
 }
 
-/// Of a thousand pieces no line between two is seen: each row has a band where the path is on it.
+/// A thousand pieces have no lines between them: each row has a band where the path is on it.
 TEST(PathLayout, IsABandWhereItsPiecesAreThin) {
   ViewState state = open_view(path_scene());
   state.panels.path = true;
