@@ -1,6 +1,6 @@
 // The idle gaps of a run's devices, each with its cause. A large run has tens of millions of them,
-// a third of its analysis. So they are kept in columns, in about 10 bytes each (18 with the rows of
-// events) where an IdleGap takes 48.
+// a third of its analysis. So they are kept in columns, in 8 to 10 bytes each (8 more with the rows
+// of events) where an IdleGap takes 48.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ class DeviceGaps {
   DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_rows = true);
 
   [[nodiscard]] DeviceRef ref() const { return ref_; }
-  [[nodiscard]] size_t size() const { return lengths_.size(); }
+  [[nodiscard]] size_t size() const { return begins_.size(); }
   [[nodiscard]] IdleGap operator[](size_t place) const;
   [[nodiscard]] IdleCause cause(size_t place) const { return reason(place).cause; }
   [[nodiscard]] bool is_way_from_sync(size_t place) const { return reason(place).is_way_from_sync; }
@@ -61,7 +61,7 @@ class DeviceGaps {
   [[nodiscard]] NotExplained why_not(size_t place) const { return reason(place).why_not; }
   [[nodiscard]] Interval when(size_t place) const {
     int64_t const begin = begin_of(place);
-    return {begin, begin + lengths_[place]};
+    return {begin, begin + length_of(place)};
   }
   /// The first gap that ends after the instant; size() if none does. O(log gaps); O(1) where it is
   /// within some hundred gaps behind `near`, the answer to an earlier question.
@@ -69,7 +69,7 @@ class DeviceGaps {
   /// For trace/base/pack.h.
   template <class Archive>
   void pack_fields(Archive& at) {
-    at(ref_, block_begins_, begins_, lengths_, reasons_, reason_of_, host_rows_, next_op_rows_);
+    at(ref_, block_begins_, begins_, lengths_, short_lengths_, reasons_, reason_of_, host_rows_, next_op_rows_);
   }
 
  private:
@@ -87,10 +87,14 @@ class DeviceGaps {
     friend bool operator==(Reason const&, Reason const&) = default;
   };
   class ReasonNumbers;
+  void keep_lengths(std::span<IdleGap const> gaps);
   /// The first block that begins after the instant.
   [[nodiscard]] size_t block_after(int64_t instant, size_t near) const;
   [[nodiscard]] int64_t begin_of(size_t place) const {
     return block_begins_[place / kBlock] + begins_[place];
+  }
+  [[nodiscard]] int64_t length_of(size_t place) const {
+    return short_lengths_.size() > 0 ? short_lengths_[place] : lengths_[place];
   }
   [[nodiscard]] Reason const& reason(size_t place) const {
     return reasons_[static_cast<size_t>(reason_of_[place])];
@@ -99,7 +103,9 @@ class DeviceGaps {
   DeviceRef ref_;
   std::vector<int64_t> block_begins_;
   NarrowColumn<uint32_t> begins_;  ///< from the block's begin on
+  // One of both is empty: the short ones, unless too many gaps are longer than they can say.
   NarrowColumn<uint32_t> lengths_;
+  NarrowColumn<uint16_t> short_lengths_;
   std::vector<Reason> reasons_;                           ///< each once
   NarrowColumn<uint16_t> reason_of_;                      ///< index into reasons_
   std::vector<model::EventId> host_rows_, next_op_rows_;  ///< empty without rows

@@ -107,6 +107,24 @@ TEST(IdleGaps, OfManyReasonsAndWithLongTimesBetweenThemGiveWhatWasPutIn) {
   }
 }
 
+/// Lengths take two bytes where few of them are longer than these can say.
+TEST(IdleGaps, OfFewOrManyLongOnesGiveWhatWasPutIn) {
+  for (uint64_t const one_in : {2U, 7U, 9U, 100U, 5000U}) {
+    std::mt19937_64 random(one_in);
+    std::vector<IdleGap> wanted(5000);
+    int64_t at = 0;
+    for (IdleGap& gap : wanted) {
+      auto const shortest = static_cast<int64_t>(random() % 65'534);
+      gap.when = {at, at + 1 + (random() % one_in == 0 ? 65'533 + shortest : shortest)};
+      at = gap.when.end + static_cast<int64_t>(random() % 99);
+    }
+
+    DeviceGaps const gaps({}, wanted);
+    ASSERT_EQ(gaps.size(), wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i) ASSERT_EQ(gaps.when(i), wanted[i].when) << i;
+  }
+}
+
 TEST(IdleGaps, AreFoundAlikeFromWhereverIsLookedFirst) {
   std::vector<IdleGap> const wanted = many_gaps();
   DeviceGaps const gaps({}, wanted);
