@@ -69,7 +69,8 @@ class DeviceGaps {
   /// For trace/base/pack.h.
   template <class Archive>
   void pack_fields(Archive& at) {
-    at(ref_, block_begins_, begins_, lengths_, short_lengths_, reasons_, reason_of_, host_rows_, next_op_rows_);
+    at(ref_, block_begins_, begins_, lengths_, short_lengths_, reasons_, reason_of_, host_rows_,
+       next_op_rows_);
   }
 
  private:

@@ -169,6 +169,8 @@ int main(int argc, char** argv) {
                  "at once")
       ->allow_extra_args(false);
   app.add_option("--theme", arguments.theme, "dark or light")->capture_default_str();
+  app.add_option("--text-size", arguments.text_size,
+                 "all text so many times as large, 0.75 to 2.5 (in the window Ctrl+= and Ctrl+-)");
   app.add_flag("--keep-view-beside", arguments.keeps_view_beside,
                "keep view and notes in a file next to RUN, so that they travel with it (default: "
                "in the user's state folder)");

@@ -64,8 +64,8 @@ class Window {
     Window window;
     if (glfwInit() != GLFW_TRUE)
       return base::fail(
-          "no display to draw on ({}), set DISPLAY, draw a picture with --screenshot, or use "
-          "stepscope report",
+          "no display to draw on ({}): log in with ssh -X or set DISPLAY, draw a picture with "
+          "--screenshot, or write a page for the browser with stepscope report",
           glfw_error());
     window.initialised_ = true;
 
@@ -119,14 +119,24 @@ class Window {
   }
 
   [[nodiscard]] GLFWwindow* handle() const { return handle_; }
-  [[nodiscard]] float scale() const { return scale_; }
+  /// Before a frame: colours, and text of this size.
+  void set_look(Theme theme, float text_size) {
+    if (text_size != text_size_) {
+      text_size_ = text_size;
+      ImGui::GetIO().Fonts->Clear();
+      load_fonts(scale_ * text_size_);
+      ImGui_ImplOpenGL3_DestroyDeviceObjects();  // the next frame makes them anew
+    }
+    apply_style(theme, scale_ * text_size_);
+  }
 
  private:
   Window() = default;
   bool initialised_ = false;
   GLFWwindow* handle_ = nullptr;
   bool paints_ = false;  ///< OpenGL is there
-  float scale_ = 1;
+  float scale_ = 1;      ///< of the screen
+  float text_size_ = 1;  ///< on top of that
 };
 
 void paint(PixelSize pixels) {
@@ -222,7 +232,7 @@ base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
       glfwSetWindowTitle(handle, title.c_str());
     }
 
-    apply_style(session.state().theme, window->scale());
+    window->set_look(session.state().theme, session.state().panels.text_size);
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGui::NewFrame();
@@ -259,9 +269,9 @@ base::Expected<void> write_rasterised(Scene const& scene, ViewState state, Pixel
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
   io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
-  load_fonts(1);
+  load_fonts(state.panels.text_size);
   io.Fonts->Build();
-  apply_style(state.theme, 1);
+  apply_style(state.theme, state.panels.text_size);
 
   PanelCache cache;
   for (int frame = 0; frame < kSettleFrames; ++frame) settle(scene, state, size, cache, pair);
@@ -284,7 +294,7 @@ base::Expected<void> write_screenshot(Scene const& scene, ViewState state, Pixel
   if (!offscreen) return base::fail_with(offscreen);
 
   PanelCache cache;
-  apply_style(state.theme, 1);
+  window->set_look(state.theme, state.panels.text_size);
   for (int frame = 0; frame < kSettleFrames; ++frame) {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();

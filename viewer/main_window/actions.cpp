@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "viewer/interaction/navigate.h"
@@ -33,6 +34,15 @@ constexpr Shortcut pressed(Key key, bool repeats = false) {
 }
 constexpr Shortcut with_ctrl(Key key) {
   return {.typed = 0, .key = key, .ctrl = true, .repeats = false};
+}
+
+/// Three steps double the text.
+constexpr float kTextStep = 1.26F;
+float other_text_size(Scope scope, float factor) {
+  float const wanted = scope.state.panels.text_size * factor;
+  // Back from larger text it is the first size again, not nearly.
+  if (std::abs(wanted - 1) < 0.05F) return 1;
+  return std::clamp(wanted, kSmallestText, kLargestText);
 }
 
 constexpr std::array kFileActions = {
@@ -90,6 +100,12 @@ constexpr std::array kViewActions = {
     Action{Menu::kView, "Critical path in the timeline", typed('p'),
            [](Scope s) { s.state.panels.path = !s.state.panels.path; }, nullptr,
            [](Scope s) { return s.state.panels.path; }, true},
+    Action{Menu::kView, "Larger text", with_ctrl(Key::kEqual),
+           [](Scope s) { s.state.panels.text_size = other_text_size(s, kTextStep); }, nullptr,
+           nullptr, true},
+    Action{Menu::kView, "Smaller text", with_ctrl(Key::kMinus),
+           [](Scope s) { s.state.panels.text_size = other_text_size(s, 1 / kTextStep); }, nullptr,
+           nullptr, false},
     Action{Menu::kView,
            "Light colours",
            {},
@@ -238,6 +254,10 @@ char const* key_name(Key key) {
       return "Down";
     case Key::kHome:
       return "Home";
+    case Key::kEqual:
+      return "=";
+    case Key::kMinus:
+      return "-";
   }
   return "";
 }

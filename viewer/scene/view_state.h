@@ -145,6 +145,7 @@ struct WhatIfView {
   friend bool operator==(WhatIfView const&, WhatIfView const&) = default;
 };
 
+inline constexpr float kSmallestText = 0.75F, kLargestText = 2.5F;
 /// What is shown around the timeline and over it.
 struct Panels {
   Tab tab = Tab::kStatistics;
@@ -167,6 +168,7 @@ struct Panels {
   WhatIfView what_if;
   SayScaling scaling = SayScaling::kFound;      ///< what a series is taken for
   float side_width = 380, bottom_height = 230;  ///< in pixels at scale 1
+  float text_size = 1;  ///< kSmallestText to kLargestText: all that is drawn grows with it
   friend bool operator==(Panels const&, Panels const&) = default;
 };
 

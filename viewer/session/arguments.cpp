@@ -44,6 +44,13 @@ base::Expected<PixelSize> parse_size(std::string_view text) {
 
 base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene,
                                      ViewState& state) {
+  if (arguments.text_size) {
+    float const size = *arguments.text_size;
+    if (!(size >= kSmallestText && size <= kLargestText))
+      return base::fail("--text-size {}: write a number from {} to {}", size, kSmallestText,
+                        kLargestText);
+    state.panels.text_size = size;
+  }
   if (arguments.theme != "dark" && arguments.theme != "light")
     return base::fail("--theme {}: unknown, write dark or light", base::printable(arguments.theme));
   state.theme = arguments.theme == "light" ? Theme::kLight : Theme::kDark;

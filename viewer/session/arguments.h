@@ -23,6 +23,7 @@ struct Arguments {
   std::optional<size_t> finding;     ///< --finding: from 1
   std::vector<std::string> changes;  ///< --change: what the panel What-if asks, together
   std::string theme = "dark";
+  std::optional<float> text_size;  ///< --text-size
   bool keeps_view_beside = false;  ///< view and notes travel with the run
 };
 

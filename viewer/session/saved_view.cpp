@@ -181,6 +181,7 @@ base::Expected<SavedView> parse_saved_view(std::string_view text, std::string_vi
   saved.scroll = reader.number("scroll", 0, kMostPixels);
   saved.side_width = reader.number("side_width", 0, kMostPixels);
   saved.bottom_height = reader.number("bottom_height", 0, kMostPixels);
+  saved.text_size = reader.number("text_size", double{kSmallestText}, double{kLargestText});
 
   if (auto const theme = reader.text(*json, "theme", 80)) {
     if (*theme != "light" && *theme != "dark") reader.fail("theme");
@@ -211,6 +212,7 @@ std::string saved_view_text(SavedView const& saved) {
   if (saved.scroll) json["scroll"] = *saved.scroll;
   if (saved.side_width) json["side_width"] = *saved.side_width;
   if (saved.bottom_height) json["bottom_height"] = *saved.bottom_height;
+  if (saved.text_size) json["text_size"] = *saved.text_size;
   if (saved.closed) json["closed"] = json_of(*saved.closed);
 
   Json& tracks = json["tracks"] = Json::object();
@@ -238,6 +240,7 @@ SavedView saved_view(Scene const& scene, ViewState const& state) {
   saved.scroll = static_cast<double>(state.scroll);
   saved.side_width = static_cast<double>(state.panels.side_width);
   saved.bottom_height = static_cast<double>(state.panels.bottom_height);
+  saved.text_size = static_cast<double>(state.panels.text_size);
 
   saved.closed.emplace();
   for (uint32_t const node : state.closed)
@@ -265,6 +268,7 @@ void apply_saved_view(SavedView const& saved, Scene const& scene, ViewState& sta
   if (saved.scroll) state.scroll = static_cast<float>(*saved.scroll);
   if (saved.side_width) state.panels.side_width = static_cast<float>(*saved.side_width);
   if (saved.bottom_height) state.panels.bottom_height = static_cast<float>(*saved.bottom_height);
+  if (saved.text_size) state.panels.text_size = static_cast<float>(*saved.text_size);
 
   if (saved.closed) {
     std::unordered_map<std::string_view, uint32_t> nodes;
@@ -290,6 +294,7 @@ ViewState kept_part(ViewState const& state) {
   kept.panels.path = state.panels.path;
   kept.panels.side_width = state.panels.side_width;
   kept.panels.bottom_height = state.panels.bottom_height;
+  kept.panels.text_size = state.panels.text_size;
 
   kept.closed = state.closed;
   kept.tracks = state.tracks;
@@ -301,8 +306,9 @@ bool same_view(ViewState const& a, ViewState const& b) {
   return a.window == b.window && a.range == b.range && a.theme == b.theme && a.scroll == b.scroll &&
          a.panels.tab == b.panels.tab && a.panels.path == b.panels.path &&
          a.panels.side_width == b.panels.side_width &&
-         a.panels.bottom_height == b.panels.bottom_height && a.closed == b.closed &&
-         a.tracks == b.tracks && a.notes == b.notes;
+         a.panels.bottom_height == b.panels.bottom_height &&
+         a.panels.text_size == b.panels.text_size && a.closed == b.closed && a.tracks == b.tracks &&
+         a.notes == b.notes;
 }
 
 }  // namespace stepscope::viewer

@@ -22,6 +22,7 @@ struct SavedView {
   std::optional<Tab> tab;
   std::optional<bool> path;
   std::optional<double> scroll, side_width, bottom_height;  ///< in pixels at scale 1
+  std::optional<double> text_size;
   TrackChoice tracks;
   std::vector<Note> notes;
   friend bool operator==(SavedView const&, SavedView const&) = default;

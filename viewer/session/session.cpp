@@ -23,6 +23,7 @@ void keep_panels(Panels& panels, Panels const& before) {
   panels.scaling = before.scaling;
   panels.side_width = before.side_width;
   panels.bottom_height = before.bottom_height;
+  panels.text_size = before.text_size;
 }
 
 /// What the analysis of the run on the timeline tells the series.
@@ -131,9 +132,9 @@ void Session::take_run() {
 
   std::shared_ptr<RunSeries> const before = scene_ ? scene_->series : nullptr;
   // A person who chose another run of the series did not ask for that.
-  closed_ = pair_ && stays_in_series_
-                ? "The comparison was closed: another run of the series is on the timeline."
-                : "";
+  said_ = pair_ && stays_in_series_
+              ? "The comparison was closed: another run of the series is on the timeline."
+              : "";
   close_run();
 
   scene_ = std::move(*made);
@@ -177,13 +178,16 @@ ViewState Session::view_of(std::vector<std::string> const& paths) {
   show_series(*scene_, candidate);
 
   Theme const theme = candidate.theme;
-  // What was asked for on the command line is meant for its run; what cannot be found is seen in
-  // the search box.
-  if (paths == arguments_.runs) static_cast<void>(apply_arguments(arguments_, *scene_, candidate));
+  // What was asked for on the command line is meant for its run.
+  if (paths == arguments_.runs) say_fault(apply_arguments(arguments_, *scene_, candidate));
   awaits_finding_ = paths == arguments_.runs && !scene_->has_analysis();
   // Dark is the default: it may not be what the command line asks for.
   if (arguments_.theme == "dark") candidate.theme = theme;
   return candidate;
+}
+
+void Session::say_fault(base::Expected<void> const& applied) {
+  if (!applied) said_ = applied.error().message;
 }
 
 void Session::close_run() {
@@ -199,7 +203,7 @@ void Session::close_run() {
 /// What the menus were asked for that is around the run.
 void Session::apply_requests() {
   keeper_.look_at(*scene_, state_);
-  if (requests_.notice_seen && keeper_.notice().empty()) closed_.clear();
+  if (requests_.notice_seen && keeper_.notice().empty()) said_.clear();
   if (requests_.notice_seen) keeper_.clear_notice();
 
   if (requests_.ask_path || requests_.ask_compared) {
@@ -251,7 +255,7 @@ void Session::update_analysis() {
   take_analysis(*scene_, state_, std::move(*made));
   cache_ = std::make_unique<PanelCache>();
   bool const is_of_arguments = std::exchange(awaits_finding_, false);
-  if (is_of_arguments) static_cast<void>(show_finding(arguments_, *scene_, state_));
+  if (is_of_arguments) say_fault(show_finding(arguments_, *scene_, state_));
   if (is_untouched) show_first_finding(is_of_arguments ? arguments_ : Arguments{}, *scene_, state_);
 }
 

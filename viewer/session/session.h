@@ -75,9 +75,10 @@ class Session {
   [[nodiscard]] RunPair const* pair() const { return pair_.get(); }
   [[nodiscard]] std::string const& error() const { return page_.error; }
   [[nodiscard]] std::string title() const;
-  /// What a person has to know of where the view is kept, or of what was closed; empty: nothing.
+  /// What a person has to know: of where the view is kept, of what was closed, of options that the
+  /// run cannot fulfil. Empty: nothing.
   [[nodiscard]] std::string const& notice() const {
-    return keeper_.notice().empty() ? closed_ : keeper_.notice();
+    return keeper_.notice().empty() ? said_ : keeper_.notice();
   }
 
  private:
@@ -87,6 +88,7 @@ class Session {
   void close_comparison();
   void apply_requests();
   void close_run();
+  void say_fault(base::Expected<void> const& applied);
   ViewState view_of(std::vector<std::string> const& paths);
   void update_analysis();
   void update_series();
@@ -118,7 +120,8 @@ class Session {
   std::unique_ptr<ReloadTask> rereading_;
   StartPage page_;
   ViewStateStore keeper_;
-  std::string closed_;  ///< what the window closed on its own, in words; empty: nothing
+  std::string
+      said_;  ///< what the window closed on its own, or what options ask for and the run lacks
   WindowStatus status_;
   WindowRequests requests_;
 };

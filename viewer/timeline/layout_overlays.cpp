@@ -94,7 +94,8 @@ class OverlayPainter {
 
     double const end = std::min(result_.window.end, static_cast<double>(scene_.length) + gap);
     double const unit = time_unit(std::max(std::abs(result_.window.begin), std::abs(end)));
-    for (double k = std::max(std::ceil(result_.window.begin / gap), 0.0); k * gap < end; ++k)
+    // 0 first: of 0 and −0 it is the one that stays.
+    for (double k = std::max(0.0, std::ceil(result_.window.begin / gap)); k * gap < end; ++k)
       result_.ticks.push_back({result_.x_of(k * gap), format_time_in(k * gap, gap, unit)});
   }
 

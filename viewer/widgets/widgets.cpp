@@ -167,7 +167,7 @@ void draw_text(ImDrawList& list, ImVec2 at, uint32_t colour, std::string_view wo
 namespace {
 
 #if IMGUI_VERSION_NUM < 18700
-/// Before 1.87 letters are the codes of the window library; GLFW's are ASCII.
+/// Before 1.87 letters and signs are the codes of the window library; GLFW's are ASCII.
 int key_code(Key key) {
   auto const named = [](ImGuiKey name) { return ImGui::GetKeyIndex(name); };
   switch (key) {
@@ -203,16 +203,20 @@ int key_code(Key key) {
       return named(ImGuiKey_DownArrow);
     case Key::kHome:
       return named(ImGuiKey_Home);
+    case Key::kEqual:
+      return '=';
+    case Key::kMinus:
+      return '-';
   }
   return -1;
 }
 #else
 ImGuiKey key_code(Key key) {
   static constexpr ImGuiKey kCodes[] = {
-      ImGuiKey_A,         ImGuiKey_D,         ImGuiKey_F,          ImGuiKey_M,
-      ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
-      ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
-      ImGuiKey_DownArrow, ImGuiKey_Home,      ImGuiKey_O,          ImGuiKey_P};
+      ImGuiKey_A,          ImGuiKey_D,       ImGuiKey_F,         ImGuiKey_M,     ImGuiKey_S,
+      ImGuiKey_W,          ImGuiKey_Escape,  ImGuiKey_Backspace, ImGuiKey_Enter, ImGuiKey_LeftArrow,
+      ImGuiKey_RightArrow, ImGuiKey_UpArrow, ImGuiKey_DownArrow, ImGuiKey_Home,  ImGuiKey_O,
+      ImGuiKey_P,          ImGuiKey_Equal,   ImGuiKey_Minus};
   return kCodes[static_cast<int>(key)];
 }
 #endif

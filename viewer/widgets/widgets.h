@@ -74,7 +74,9 @@ enum class Key {
   kDown,
   kHome,
   kO,
-  kP
+  kP,
+  kEqual,
+  kMinus
 };
 bool key_down(Key key);
 /// True in the frame in which it went down, and on repeats when asked.

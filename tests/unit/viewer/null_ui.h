@@ -129,15 +129,18 @@ class NullUi {
                                      300 + ImGuiKey_DownArrow,
                                      300 + ImGuiKey_Home,
                                      'O',
-                                     'P'};
+                                     'P',
+                                     '=',
+                                     '-'};
 
     io.KeysDown[kCodes[static_cast<int>(key)]] = down;
 #else
-    static constexpr ImGuiKey kCodes[] = {
-        ImGuiKey_A,         ImGuiKey_D,         ImGuiKey_F,          ImGuiKey_M,
-        ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
-        ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
-        ImGuiKey_DownArrow, ImGuiKey_Home,      ImGuiKey_O,          ImGuiKey_P};
+    static constexpr ImGuiKey kCodes[] = {ImGuiKey_A,         ImGuiKey_D,          ImGuiKey_F,
+                                          ImGuiKey_M,         ImGuiKey_S,          ImGuiKey_W,
+                                          ImGuiKey_Escape,    ImGuiKey_Backspace,  ImGuiKey_Enter,
+                                          ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
+                                          ImGuiKey_DownArrow, ImGuiKey_Home,       ImGuiKey_O,
+                                          ImGuiKey_P,         ImGuiKey_Equal,      ImGuiKey_Minus};
 
     io.AddKeyEvent(kCodes[static_cast<int>(key)], down);
 #endif

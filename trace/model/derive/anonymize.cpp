@@ -1,6 +1,7 @@
 #include "trace/model/derive/anonymize.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -19,6 +20,9 @@ constexpr std::string_view kGraphLaunch = "GraphLaunch";
 constexpr std::string_view kHostDevice = "host";
 constexpr std::string_view kCores = "cores";
 
+/// With a capital behind them.
+constexpr std::array<std::string_view, 4> kVendorPrefixes = {"cuda", "cu", "hip", "nccl"};
+
 std::string_view class_name(OpClass op_class) {
   switch (op_class) {
     case OpClass::kCompute:
@@ -31,6 +35,28 @@ std::string_view class_name(OpClass op_class) {
       break;
   }
   return "";
+}
+
+bool is_call(EventKind kind) {
+  return kind == EventKind::kLaunch || kind == EventKind::kApi || kind == EventKind::kSync ||
+         kind == EventKind::kMemory;
+}
+
+/// Whether a call is one of the runtime's, the driver's or the communication library's:
+/// "cudaMemcpyAsync", "cuLaunchKernel", "hipMalloc". Such a name says nothing of the program, and
+/// analyses read what the call does.
+bool is_vendor_call(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  auto const is_of_identifier = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  if (name.size() > kLongest || !std::all_of(name.begin(), name.end(), is_of_identifier))
+    return false;
+
+  return std::any_of(kVendorPrefixes.begin(), kVendorPrefixes.end(), [&](std::string_view prefix) {
+    return name.starts_with(prefix) && name.size() > prefix.size() && name[prefix.size()] >= 'A' &&
+           name[prefix.size()] <= 'Z';
+  });
 }
 
 /// Names of events, each text and kind once.
@@ -51,6 +77,7 @@ class EventNames {
  private:
   std::string text(EventKind kind, CollectiveOp op, std::string_view name) {
     if (is_range(kind)) return pseudonyms_.of_range(name);
+    if (is_call(kind) && is_vendor_call(name)) return std::string(name);
     KindInfo const& info = kind_info(kind);
     std::string text = pseudonyms_.of(info.name, name);
 

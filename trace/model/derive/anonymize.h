@@ -35,7 +35,8 @@ class Pseudonyms {
 
 /// The trace under pseudonyms: names of events, threads, streams, counters, devices and the host.
 /// Analyses still find what they read: the class of device ops ("kernel-17 (compute)"), the
-/// operation of collectives, and which launches launch a graph. Command line, notes and facts are
+/// operation of collectives, which launches launch a graph. Calls of CUDA, HIP and NCCL keep their
+/// names, which are the same in every program. Command line, notes and facts are
 /// removed, except the number of cores. Thread ids are numbers from 1, the process id is the rank.
 /// `origin_epoch_ns` moves by `epoch_shift_ns`, so that ranks stay aligned and no date is left.
 Trace anonymize(Trace const& trace, Pseudonyms& pseudonyms, int64_t epoch_shift_ns);

@@ -253,6 +253,7 @@ void RunPair::end_frame() {
   other.state.panels.path = panels.path;
   other.state.panels.side_width = panels.side_width;
   other.state.panels.bottom_height = panels.bottom_height;
+  other.state.panels.text_size = panels.text_size;
 
   other.state.search.open = shown.state.search.open;
   if (other.state.search.text != shown.state.search.text)

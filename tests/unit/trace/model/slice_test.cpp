@@ -336,6 +336,25 @@ TEST(Anonymize, LeavesNoTextOfTheTrace) {
   EXPECT_EQ(anonymous.tracks()[1].id, 7) << "what stream waits refer to";
 }
 
+/// What a call of the runtime does is read from its name, which every program has.
+TEST(Anonymize, KeepsTheNamesOfTheVendorsCallsAlone) {
+  Made made;
+  made.launched(12, 150, 160, "cudaSecretKernel", "cudaMemcpyAsync");
+  made.launched(20, 170, 180, "cudaSecretKernel", "customer_launch");
+  made.host(EventKind::kApi, 30, 31, "cuStreamWaitEvent");
+  made.host(EventKind::kApi, 40, 41, "cuda Secret");
+  made.host(EventKind::kApi, 50, 51, "cuda");
+  made.host(EventKind::kSync, 60, 61, "hipDeviceSynchronize");
+  made.host(EventKind::kRange, 70, 71, "cudaSecretRange");
+  made.host(EventKind::kApi, 80, 81, "ncclAllReduce" + std::string(80, 'x'));
+
+  Pseudonyms pseudonyms(meaning);
+  EXPECT_THAT(names_of(anonymize(made.finish(), pseudonyms, 0)),
+              ElementsAre("cudaMemcpyAsync", "launch-1", "cuStreamWaitEvent", "api-1", "api-2",
+                          "hipDeviceSynchronize", "range-1", "api-3", "kernel-1 (compute)",
+                          "kernel-1 (compute)"));
+}
+
 TEST(Anonymize, KeepsWhatRangesSayBesideTheirNames) {
   TraceBuilder builder;
 

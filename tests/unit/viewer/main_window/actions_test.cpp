@@ -304,6 +304,21 @@ TEST(UiNotes, NAddsOneAtTheMouseAndItsTextIsTyped) {
   EXPECT_TRUE(state.notes.empty());
 }
 
+TEST(UiKeys, CtrlEqualAndMinusChangeTheText) {
+  NullUi ui;
+  ViewState state = initial_view(run_of_three());
+  ui.frames(run_of_three(), state, 3);
+  ui.press_with_ctrl(run_of_three(), state, Key::kEqual);
+  EXPECT_NEAR(state.panels.text_size, 1.26F, 1e-5F);
+  ui.press_with_ctrl(run_of_three(), state, Key::kMinus);
+  EXPECT_EQ(state.panels.text_size, 1);
+
+  for (int i = 0; i < 9; ++i) ui.press_with_ctrl(run_of_three(), state, Key::kEqual);
+  EXPECT_EQ(state.panels.text_size, kLargestText);
+  for (int i = 0; i < 9; ++i) ui.press_with_ctrl(run_of_three(), state, Key::kMinus);
+  EXPECT_EQ(state.panels.text_size, kSmallestText);
+}
+
 /// Each of the keys that are shown first is still an action's.
 TEST(UiKeys, TheFirstOnesExist) {
   auto const keys = first_keys();

@@ -27,6 +27,7 @@ ViewState changed_state() {
   state.panels.path = true;
   state.panels.side_width = 411;
   state.panels.bottom_height = 222;
+  state.panels.text_size = 1.5F;
 
   state.closed = {*node_of_path(three_ranks(), "Rank 1")};
   state.tracks.pinned = {"Rank 2"};

@@ -92,6 +92,20 @@ TEST_F(SessionTest, AppliesTheCommandLineToItsRun) {
   EXPECT_EQ(session.state().window, (TimeWindow{10e6, 20e6}));
 }
 
+TEST_F(SessionTest, SaysWhatTheCommandLineAsksForAndTheRunLacks) {
+  Arguments arguments = of({path("first.stepscope")});
+  arguments.finding = 99;
+  Session session(arguments, "");
+  settle(session);
+  EXPECT_THAT(session.notice(), testing::HasSubstr("--finding 99: the run has"));
+
+  arguments = of({path("first.stepscope")});
+  arguments.select = "no such kernel";
+  Session other(arguments, "");
+  settle(other);
+  EXPECT_THAT(other.notice(), testing::HasSubstr("no event has this name"));
+}
+
 TEST_F(SessionTest, SaysWhyARunCannotBeOpened) {
   Session session(of({path("not there")}), "");
   settle(session);

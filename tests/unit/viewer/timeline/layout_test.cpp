@@ -193,6 +193,15 @@ TEST(Layout, MarksTheRulerAtRoundTimesWithUnits) {
   EXPECT_FLOAT_EQ(layout.ticks[1].x, 125);
 }
 
+TEST(Layout, BeginsItsTicksAtZeroWithoutASign) {
+  Scene const scene = synthetic_scene({.steps = 40});
+  ViewState state = open_view(scene);
+  state.window = {-2e6, 98e6};
+  Layout const layout = lay_out(scene, state, {1250, 100, 1});
+  ASSERT_FALSE(layout.ticks.empty());
+  EXPECT_EQ(layout.ticks[0].label, "0 ms");
+}
+
 TEST(Layout, DrawsAnArrowFromTheLaunchToItsDeviceOp) {
   Scene const scene = synthetic_scene({.devices = 1, .steps = 3});
   auto const& columns = scene.trace(0).columns();
