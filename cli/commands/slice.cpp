@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyzer/metrics/host/host_activity.h"
+#include "analyzer/metrics/steps/layer_names.h"
 #include "analyzer/metrics/steps/step_names.h"
 #include "cli/commands.h"
 #include "cli/partial_run.h"
@@ -27,12 +28,22 @@ struct SliceOptions {
   bool anonymize = false, force = false, is_one_run = false;
 };
 
-/// What the analysis reads in a range's name (Pseudonyms::Meaning).
-std::string meaning_of_range(std::string_view name) {
-  if (auto const step = analyzer::step_name(name))
+/// What the analysis reads in a range's name.
+model::Pseudonyms::Meaning meaning_of_range(std::string_view name) {
+  if (auto const step = analyzer::step_name(name)) {
     // A name that only may be a step's has words that many programs have, and numbers.
-    return step->is_certain ? fmt::format("step {}", step->number.value_or(0)) : std::string(name);
-  return analyzer::is_input_wait_name(name) ? "DataLoader.__next__" : "";
+    if (!step->is_certain) return {std::string(name), {}};
+    return {fmt::format("step {}", step->number.value_or(0)), {}};
+  }
+  if (analyzer::is_input_wait_name(name)) return {"DataLoader.__next__", {}};
+
+  // Without its layers, a model that repeats them would seem to repeat steps.
+  auto const layers = analyzer::layer_names(name);
+  std::string path;
+  if (!layers.empty())
+    for (int64_t const number : layers.back().numbers)
+      path += fmt::format("{}layer.{}", path.empty() ? "" : ".", number);
+  return {{}, path};
 }
 
 /// Takes the names out of one process after the other, the same ones for the same texts.

@@ -59,6 +59,18 @@ bool is_vendor_call(std::string_view name) {
   });
 }
 
+/// Whether a copy's name is the profiler's own: "Memcpy HtoD (Pageable -> Device)".
+bool is_vendor_copy(EventKind kind, std::string_view name) {
+  constexpr std::string_view kSigns = " ()[]->";
+  auto const is_of_words = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kSigns.find(c) != kSigns.npos;
+  };
+  constexpr size_t kLongest = 48;
+  bool const is_copy = kind == EventKind::kMemcpy || kind == EventKind::kMemset;
+  return is_copy && (name.starts_with("Memcpy ") || name.starts_with("Memset ")) &&
+         name.size() <= kLongest && std::all_of(name.begin(), name.end(), is_of_words);
+}
+
 /// Names of events, each text and kind once.
 class EventNames {
  public:
@@ -77,7 +89,8 @@ class EventNames {
  private:
   std::string text(EventKind kind, CollectiveOp op, std::string_view name) {
     if (is_range(kind)) return pseudonyms_.of_range(name);
-    if (is_call(kind) && is_vendor_call(name)) return std::string(name);
+    if ((is_call(kind) && is_vendor_call(name)) || is_vendor_copy(kind, name))
+      return std::string(name);
     KindInfo const& info = kind_info(kind);
     std::string text = pseudonyms_.of(info.name, name);
 
@@ -149,8 +162,10 @@ std::string Pseudonyms::of(std::string_view sort, std::string_view text) {
 }
 
 std::string Pseudonyms::of_range(std::string_view text) {
-  std::string const meaning = meaning_ ? meaning_(text) : std::string();
-  return meaning.empty() ? of("range", text) : meaning;
+  Meaning const meaning = meaning_of_ ? meaning_of_(text) : Meaning();
+  if (!meaning.instead.empty()) return meaning.instead;
+  std::string const name = of("range", text);
+  return meaning.besides.empty() ? name : fmt::format("{} ({})", name, meaning.besides);
 }
 
 Trace anonymize(Trace const& trace, Pseudonyms& pseudonyms, int64_t epoch_shift_ns) {

@@ -17,26 +17,29 @@ namespace stepscope::model {
 /// one in every trace that uses the same Pseudonyms.
 class Pseudonyms {
  public:
-  /// What an analysis reads in the name of a host range ("step 12", a loader's wait), in words that
-  /// hold nothing else of it; empty when it reads nothing.
-  using Meaning = std::function<std::string(std::string_view name)>;
-  explicit Pseudonyms(Meaning meaning) : meaning_(std::move(meaning)) {}
+  /// What an analysis reads in the name of a host range, in words that hold nothing else of it.
+  struct Meaning {
+    std::string instead;  ///< of the whole name: "step 12", a loader's wait; empty: nothing
+    std::string besides;  ///< behind the pseudonym: "layer.3"; empty: nothing
+  };
+  using MeaningOf = std::function<Meaning(std::string_view name)>;
+  explicit Pseudonyms(MeaningOf meaning_of) : meaning_of_(std::move(meaning_of)) {}
 
   /// "sort-N". The empty text stays empty.
   std::string of(std::string_view sort, std::string_view text);
-  /// The pseudonym of a host range: its meaning, if it has one.
+  /// The pseudonym of a host range, with its meaning if it has one.
   std::string of_range(std::string_view text);
 
  private:
-  Meaning meaning_;
+  MeaningOf meaning_of_;
   std::map<std::pair<std::string, std::string>, std::string> names_;
   std::map<std::string, uint64_t> counts_;
 };
 
 /// The trace under pseudonyms: names of events, threads, streams, counters, devices and the host.
 /// Analyses still find what they read: the class of device ops ("kernel-17 (compute)"), the
-/// operation of collectives, which launches launch a graph. Calls of CUDA, HIP and NCCL keep their
-/// names, which are the same in every program. Command line, notes and facts are
+/// operation of collectives, which launches launch a graph. Calls of CUDA, HIP and NCCL and
+/// copies keep their names, which are the same in every program. Command line, notes and facts are
 /// removed, except the number of cores. Thread ids are numbers from 1, the process id is the rank.
 /// `origin_epoch_ns` moves by `epoch_shift_ns`, so that ranks stay aligned and no date is left.
 Trace anonymize(Trace const& trace, Pseudonyms& pseudonyms, int64_t epoch_shift_ns);

@@ -304,7 +304,10 @@ TEST(WindowOfSteps, HasAllWorkSinceItsBeginWhoeverLaunchedIt) {
   EXPECT_EQ(window_of_steps(trace, {{made.thread(), {100, 200}}}).device, (Interval{89, 260}));
 }
 
-std::string meaning(std::string_view name) { return name == "secret step 12" ? "step 12" : ""; }
+Pseudonyms::Meaning meaning(std::string_view name) {
+  if (name == "secret step 12") return {"step 12", {}};
+  return {{}, name == "secret layer 3" ? "layer.3" : ""};
+}
 
 TEST(Anonymize, LeavesNoTextOfTheTrace) {
   Made made;
@@ -344,15 +347,32 @@ TEST(Anonymize, KeepsTheNamesOfTheVendorsCallsAlone) {
   made.host(EventKind::kApi, 30, 31, "cuStreamWaitEvent");
   made.host(EventKind::kApi, 40, 41, "cuda Secret");
   made.host(EventKind::kApi, 50, 51, "cuda");
-  made.host(EventKind::kSync, 60, 61, "hipDeviceSynchronize");
+  made.host(EventKind::kApi, 60, 61, "hipDeviceSynchronize");
   made.host(EventKind::kRange, 70, 71, "cudaSecretRange");
   made.host(EventKind::kApi, 80, 81, "ncclAllReduce" + std::string(80, 'x'));
+  made.host(EventKind::kRange, 90, 91, "secret layer 3");
 
   Pseudonyms pseudonyms(meaning);
   EXPECT_THAT(names_of(anonymize(made.finish(), pseudonyms, 0)),
               ElementsAre("cudaMemcpyAsync", "launch-1", "cuStreamWaitEvent", "api-1", "api-2",
-                          "hipDeviceSynchronize", "range-1", "api-3", "kernel-1 (compute)",
-                          "kernel-1 (compute)"));
+                          "hipDeviceSynchronize", "range-1", "api-3", "range-2 (layer.3)",
+                          "kernel-1 (compute)", "kernel-1 (compute)"));
+}
+
+/// What memory a copy reads and writes is read from its name.
+TEST(Anonymize, KeepsTheNamesOfTheProfilersCopiesAlone) {
+  TraceBuilder builder;
+  TrackId const stream = builder.add_track({TrackKind::kStream, "stream", 7, 0, {}, 3});
+  for (char const* const name :
+       {"Memcpy HtoD (Pageable -> Device)", "Memcpy secret_1", "secret copy"})
+    builder.events(stream).add(EventKind::kMemcpy, 10, 5, builder.intern(name), 0, CopyDetail{});
+  builder.events(stream).add(EventKind::kKernel, 20, 5, builder.intern("Memcpy kernel"), 0,
+                             KernelDetail{});
+
+  Pseudonyms pseudonyms(meaning);
+  EXPECT_THAT(names_of(anonymize(std::move(builder).finish(), pseudonyms, 0)),
+              UnorderedElementsAre("Memcpy HtoD (Pageable -> Device)", "memcpy-1 (copy)",
+                                   "memcpy-2 (copy)", "kernel-1 (compute)"));
 }
 
 TEST(Anonymize, KeepsWhatRangesSayBesideTheirNames) {
