@@ -192,8 +192,10 @@ std::string ranks_there(std::set<int32_t> const& ranks) {
 
 void warn_of_missing_steps(std::pair<int64_t, int64_t> wanted, std::pair<int64_t, int64_t> kept) {
   if (wanted.first >= kept.first && wanted.second <= kept.second) return;
-  tell(fmt::format("--steps {}:{}: the run has steps {} to {} of them", wanted.first, wanted.second,
-                   kept.first, kept.second));
+  std::string const there = kept.first == kept.second
+                                ? fmt::format("only step {}", kept.first)
+                                : fmt::format("only steps {} to {}", kept.first, kept.second);
+  tell(fmt::format("--steps {}:{}: of these the run has {}", wanted.first, wanted.second, there));
 }
 
 base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text,

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/ascii_terminal.h"
 #include "cli/commands.h"
 #include "cli/pager.h"
 #include "cli/suggestions.h"
@@ -78,6 +79,7 @@ int finish_output(int code) {
 int run(int argc, char** argv) {
   stepscope::base::survive_cut_files();
   stepscope::base::remove_unfinished_on_signals();
+  stepscope::cli::begin_ascii_terminal();
 
   CLI::App app(
       "Stepscope shows where the time and memory of multi-GPU training go, explains why, "

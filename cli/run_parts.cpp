@@ -175,8 +175,11 @@ Expected<Parts> parts_of_time(import::RunSources const& run, analyzer::HostSteps
   Parts parts;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     int64_t const offset = run.ranks[r].offset_ns;
-    parts.emplace_back(Part{.time = {time.begin - offset, time.end - offset},
-                            .whole = analyzer::whole_steps(host.threads[r], time.begin)});
+    model::WholeSteps whole = analyzer::whole_steps(host.threads[r], time.begin);
+    std::tie(whole.chosen_first, whole.chosen_last) =
+        analyzer::whole_steps_in(host.threads[r], time);
+
+    parts.emplace_back(Part{.time = {time.begin - offset, time.end - offset}, .whole = whole});
   }
   return parts;
 }

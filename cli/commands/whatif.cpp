@@ -59,7 +59,10 @@ base::Expected<analyzer::ProbeRun> read_probe(std::string const& path) {
 /// A change that selects nothing is mostly a misspelled name.
 int exit_code_of(analyzer::WhatIfStats const& stats) {
   if (stats.baseline.is_refused) return kUnclear;
-  bool selects_nothing = false, is_any_predicted = stats.answers.empty();
+  bool selects_nothing = false, is_any_predicted = stats.answers.empty() && stats.fixes.empty();
+  for (analyzer::WhatIfFix const& fix : stats.fixes)
+    is_any_predicted = is_any_predicted || !fix.alone.is_refused;
+
   for (analyzer::WhatIfAnswer const& answer : stats.answers) {
     selects_nothing = selects_nothing || answer.selects_nothing;
     is_any_predicted = is_any_predicted || !answer.is_refused;

@@ -232,8 +232,8 @@ std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChang
 
     if (count < kMostChangedRows)
       text +=
-          wrapped(fmt::format("{} ({:.4g} {})", kernel_label(kernel.name, name_columns), calls,
-                              calls == 1 ? "call" : "calls"),
+          wrapped(fmt::format("{} ({} {})", kernel_label(kernel.name, name_columns),
+                              base::format_significant(calls, 4), calls == 1 ? "call" : "calls"),
                   width, fmt::format("  {:>10}  ", base::format_duration(std::llround(of_kernel))),
                   "              ");
 

@@ -146,10 +146,10 @@ std::string device_rows_text(model::Run const& run, analyzer::Analysis const& an
   if (analysis.devices.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   if (summary.has_steps)
-    rows.push_back({"device", "step", "compute", "comm", "copy", "idle", "overlap", "peak memory"});
+    rows.push_back({"device", "step", "compute", "comm", "copy", "idle", "overlap", "reserved"});
   else
     rows.push_back(
-        {"device", "window", "busy", "compute", "comm", "copy", "idle", "overlap", "peak memory"});
+        {"device", "window", "busy", "compute", "comm", "copy", "idle", "overlap", "reserved"});
 
   size_t const shown_devices = std::min(analysis.devices.size(), kMaxDeviceLines);
   std::vector<DeviceMean> const means = device_means(analysis);
@@ -160,9 +160,11 @@ std::string device_rows_text(model::Run const& run, analyzer::Analysis const& an
   constexpr int kUsualWidth = 100;
   std::string text = wrapped(
       summary.has_steps
-          ? "In a step. comm, copy: exposed; overlap: of all communication with compute"
+          ? "In a step. comm, copy: exposed; overlap: of all communication with compute; reserved: "
+            "most memory that was taken from the device"
           : "In the whole recording, from the first to the last device operation. comm, copy: "
-            "exposed; overlap: of all communication with compute",
+            "exposed; overlap: of all communication with compute; reserved: most memory that was "
+            "taken from the device",
       paint.width > 0 ? std::max(paint.width, kLeastWidth) : kUsualWidth, "  ", "  ");
   text += aligned(rows, paint);
   if (shown_devices < analysis.devices.size())

@@ -9,8 +9,7 @@ namespace stepscope::reports {
 namespace {
 
 bool is_of_identifier(char c) {
-  auto const byte = static_cast<unsigned char>(c);
-  return std::isalnum(byte) != 0 || c == '_' || byte >= 0x80;
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
 size_t columns_of_name(std::string_view text) {

@@ -93,7 +93,7 @@ std::string plain_metric(double value) {
   if (!std::isfinite(value)) return "n/a";
   if (value >= 0 && value < 1e15 && value == std::floor(value))
     return base::format_count(static_cast<uint64_t>(value));
-  return fmt::format("{:.3g}", value);
+  return base::format_significant(value, 3);
 }
 
 /// A signed byte count; format_bytes takes none.

@@ -51,11 +51,15 @@ std::string change_name(WhatIfAnswer const& answer) {
   return shown(answer.change, kMostChangeText);
 }
 
-/// "input=0 makes the step 15.3 ms instead of 19.3 ms (+26.1 %, …)".
+/// "input=0 makes the step 15.3 ms instead of 19.3 ms (26.1 % faster, 95 %: +25.9 % to +26.3 %)":
+/// the words of `stepscope analyze` for the same number.
 std::string prediction_words(WhatIfStats const& stats, WhatIfAnswer const& answer) {
-  return fmt::format("{} makes the step {} instead of {} ({})", change_name(answer),
+  bool const is_gain = std::isfinite(answer.gain) && answer.gain >= 0;
+  std::string const interval = gain_interval(answer);
+  return fmt::format("{} makes the step {} instead of {} ({}{})", change_name(answer),
                      predicted_duration(answer.step_ns), predicted_duration(stats.baseline.step_ns),
-                     gain_words(answer));
+                     is_gain ? gain_text(answer.gain) : signed_gain(answer.gain),
+                     interval.empty() ? "" : ", 95 %: " + interval);
 }
 
 std::string fix_headline(analyzer::Analysis const& analysis, WhatIfStats const& stats,

@@ -72,6 +72,16 @@ std::string format_share(double fraction) {
   return fmt::format("{:.1f} %", fraction * 100);
 }
 
+std::string format_significant(double value, int digits) {
+  if (!std::isfinite(value)) return "n/a";
+  double const size = std::abs(value);
+  constexpr double kLeast = 1e-4, kMost = 1e18;  // beyond, the format has a power of ten
+  if (size < kLeast) return "0";
+  if (size < std::pow(10, digits) - 0.5) return fmt::format("{:.{}g}", value, digits);
+  return (value < 0 ? "-" : "") +
+         format_count(static_cast<uint64_t>(std::llround(std::min(size, kMost))));
+}
+
 std::string format_count(uint64_t count) {
   std::string digits = std::to_string(count);
   for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");

@@ -16,6 +16,9 @@ std::string format_bytes(uint64_t bytes);
 std::string format_bandwidth(double bytes_per_second);
 /// 0.1234 → "12.3 %".
 std::string format_share(double fraction);
+/// So many significant digits (1 to 9), never a power of ten: "0.031", "1.5"; with three "1,152"
+/// for 1151.8.
+std::string format_significant(double value, int digits);
 /// 1234567 → "1,234,567".
 std::string format_count(uint64_t count);
 /// A count in front of a sentence about many: "2 ranges never end", "1 range never ends".

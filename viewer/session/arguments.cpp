@@ -42,6 +42,21 @@ base::Expected<PixelSize> parse_size(std::string_view text) {
                     base::printable(text), kMinSide, kMaxSide);
 }
 
+namespace {
+
+base::Expected<void> show_time(Arguments const& arguments, Scene const& scene, ViewState& state) {
+  if (arguments.time.empty()) return {};
+  auto const time = base::parse_time_range(arguments.time);
+  if (!time) return base::fail_with(time);
+  if (scene.events > 0 && time->begin_ns >= static_cast<double>(scene.length))
+    return base::fail("--time {}: is behind the run's end, it has {:.6f} s",
+                      base::printable(arguments.time), static_cast<double>(scene.length) / 1e9);
+  go_to(state, scene, {time->begin_ns, time->end_ns});
+  return {};
+}
+
+}  // namespace
+
 base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene,
                                      ViewState& state) {
   if (arguments.text_size) {
@@ -76,11 +91,7 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
   if (is_compared && arguments.panel.empty() && arguments.changes.empty())
     state.panels.tab = Tab::kComparison;
 
-  if (!arguments.time.empty()) {
-    auto const time = base::parse_time_range(arguments.time);
-    if (!time) return base::fail_with(time);
-    go_to(state, scene, {time->begin_ns, time->end_ns});
-  }
+  if (auto const time = show_time(arguments, scene, state); !time) return time;
 
   auto const finding = show_finding(arguments, scene, state);
   if (arguments.select.empty()) return finding;

@@ -432,6 +432,23 @@ std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>>
   return result;
 }
 
+std::pair<int64_t, int64_t> whole_steps_in(std::vector<std::vector<HostStep>> const& threads,
+                                           Interval time) {
+  std::map<int64_t, bool> is_whole;  // by the step's number
+  for (std::vector<HostStep> const& steps : threads)
+    for (HostStep const& step : steps) {
+      bool& whole = is_whole.try_emplace(step.index, true).first->second;
+      whole = whole && time.begin <= step.when.begin && step.when.end <= time.end;
+    }
+
+  std::erase_if(is_whole, [](auto const& step) { return !step.second; });
+  if (!is_whole.empty()) return {is_whole.begin()->first, is_whole.rbegin()->first};
+  int64_t behind = 0;
+  for (std::vector<HostStep> const& steps : threads)
+    if (!steps.empty()) behind = std::max(behind, steps.back().index + 1);
+  return {behind, behind};
+}
+
 model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads,
                               int64_t part_begin) {
   model::WholeSteps whole;

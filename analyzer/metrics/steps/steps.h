@@ -58,6 +58,10 @@ HostSteps find_host_steps(model::Run const& run);
 std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>> const& threads,
                                               std::pair<int64_t, int64_t> wanted,
                                               int64_t offset_ns);
+/// For slicing by time (of the run): the numbers of the first and the last step that lie in it
+/// whole, on every thread. Where none does, a number behind that of all steps, twice.
+std::pair<int64_t, int64_t> whole_steps_in(std::vector<std::vector<HostStep>> const& threads,
+                                           Interval time);
 /// `part_begin`: of run time; of the steps that do not end before it the first is the part's first.
 /// Where steps were renumbered the part counts its steps through from the number of its first step.
 model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads,

@@ -38,7 +38,7 @@ std::string collectives_table(Page const& page) {
         {text_cell(model::to_string(group.op)),
          bytes_cell(is_size_known ? std::optional(group.bytes) : std::nullopt),
          count_cell(group.count),
-         number_cell(fmt::format("{:.3g}", group.participants), group.participants),
+         number_cell(base::format_significant(group.participants, 3), group.participants),
          duration_cell(static_cast<double>(group.transfer_median_ns)),
          group.bandwidth_median ? number_cell(base::format_bandwidth(*group.bandwidth_median * 1e9),
                                               *group.bandwidth_median)

@@ -70,8 +70,9 @@ std::string memory_table(Page const& page) {
 
 /// "×" and two digits: an estimate.
 Cell factor_cell(std::optional<double> factor) {
-  return factor && std::isfinite(*factor) ? number_cell(fmt::format("{:.2g} ×", *factor), *factor)
-                                          : none_cell();
+  return factor && std::isfinite(*factor)
+             ? number_cell(base::format_significant(*factor, 2) + " ×", *factor)
+             : none_cell();
 }
 
 std::string memory_room_table(Page const& page) {

@@ -29,8 +29,8 @@ std::string key_numbers(Page const& page) {
                         tr("A step on its device with the idle time before it; p95 {}",
                            base::format_duration(*summary.p95_ns)));
   if (summary.has_steps && summary.mean_of_all_ns > 0)
-    tiles += key_number(fmt::format("{:.3g} / s", 1e9 / summary.mean_of_all_ns), "steps a device",
-                        "1 / mean length of a step");
+    tiles += key_number(base::format_significant(1e9 / summary.mean_of_all_ns, 3) + " / s",
+                        "steps a device", "1 / mean length of a step");
 
   if (summary.has_steps)
     tiles += key_number(base::format_share(summary.share(0)), "of a steady step: compute",

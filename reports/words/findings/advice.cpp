@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/metrics/work/gpu_generation.h"
 #include "reports/words/language.h"
 
 namespace stepscope::reports {
@@ -150,6 +151,19 @@ std::string_view find_advice(std::array<AdviceOf, N> const& list, std::string_vi
   return found == list.end() ? std::string_view() : found->advice;
 }
 
+/// Whether the tensor cores of the finding's device multiply float16 alone.
+bool takes_float16_alone(model::Run const& run, analyzer::Finding const& finding) {
+  if (!finding.where || finding.where->rank_index < 0) return false;
+  auto const rank = static_cast<size_t>(finding.where->rank_index);
+  if (rank >= run.ranks.size()) return false;
+
+  auto const& devices = run.ranks[rank].trace.devices();
+  return std::any_of(devices.begin(), devices.end(), [&](model::Device const& device) {
+    return device.id == finding.where->device &&
+           analyzer::has_float16_tensor_cores_alone(device.name);
+  });
+}
+
 /// Empty where the rule's own advice fits.
 std::string_view better_advice(model::Run const& run, analyzer::Finding const& finding) {
   if (finding.rule == "hung-collective") return advice_on_hung(finding);
@@ -174,6 +188,11 @@ std::string_view better_advice(model::Run const& run, analyzer::Finding const& f
            "keep tensors in the layout that the next operation needs, write results in place, "
            "or let a compiler fuse the copy with its neighbours. "
            "Otherwise run them on a separate stream.";
+
+  if (finding.rule == "tensor-cores-unused" && takes_float16_alone(run, finding))
+    return "Run in mixed precision with float16 (in training with a loss scaler, such as "
+           "torch.amp.GradScaler), with sizes that are multiples of 8. This GPU's tensor cores "
+           "have neither TF32 nor bfloat16. Check the accuracy afterwards.";
 
   if (has_subject(finding, "program", "inference"))
     if (auto const advice = find_advice(kForInference, finding.rule); !advice.empty())

@@ -65,7 +65,7 @@ std::string describe_pressure(FindingContext const& seen) {
         tr(" {} of it were never in use at the same time as the rest.", seen.text("unused_bytes"));
 
   if (auto const factor = seen.metric("batch_factor"))
-    text += tr(" About {:.2g} × the current batch would fit.", *factor);
+    text += tr(" About {} × the current batch would fit.", base::format_significant(*factor, 2));
   return text;
 }
 

@@ -40,12 +40,8 @@ std::string amount_of(Metric const& metric, double value) {
                                                           : gate_duration(value);
 }
 
-/// "0.042 %": noise is often less than a tenth of a percent. "140 %" where two digits would need an
-/// exponent.
-std::string fine_share(double share) {
-  double const percent = share * 100;
-  return percent < 99.5 ? fmt::format("{:.2g} %", percent) : fmt::format("{:.0f} %", percent);
-}
+/// "0.042 %": noise is often less than a tenth of a percent.
+std::string fine_share(double share) { return base::format_significant(share * 100, 2) + " %"; }
 
 Metric const& metric_of(GateResult const& result, GateAnswer const& answer) {
   return result.comparison->metrics[answer.index];

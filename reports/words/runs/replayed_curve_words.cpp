@@ -88,7 +88,9 @@ std::string replayed_curve_text(ScalingSeries const& series) {
   std::string text = tr("A replay of the run on {} predicts the step on other numbers of devices.",
                         devices_text(curve.base_devices));
   std::optional<double> const worst = curve.worst_error();
-  if (worst) text += tr(" It misses the measured steps by at most {:.2g} %.", *worst * 100);
+  if (worst)
+    text += tr(" It misses the measured steps by at most {} %.",
+               base::format_significant(*worst * 100, 2));
   if (worst && *worst > kDoubtfulCurve)
     text += tr(" Something grows here that a replay does not know, so do not rely on the curve.");
   text += law_text(curve);

@@ -265,9 +265,10 @@ std::string half_interval(analyzer::Estimate const& estimate) {
 
 std::string fit_text(ScalingFit const& fit) {
   auto const of_one = [](analyzer::Estimate const& estimate) {
-    std::string text = fmt::format("{:.3g} %", estimate.value * 100);
+    std::string text = base::format_significant(estimate.value * 100, 3) + " %";
     if (estimate.low && estimate.high)
-      text += fmt::format(" ({:.2g} … {:.2g} %)", *estimate.low * 100, *estimate.high * 100);
+      text += fmt::format(" ({} … {} %)", base::format_significant(*estimate.low * 100, 2),
+                          base::format_significant(*estimate.high * 100, 2));
     return text;
   };
 
@@ -369,8 +370,8 @@ std::string scaling_limit_text(ScalingSeries const& series) {
   text += tr(": a doubling gives at least {} times the throughput, according to {}",
              analyzer::kLeastDoublingGain, model_label(best.model));
   if (best.loo_error)
-    text += tr(", which predicts each measured number of devices from the others within {:.2g} %",
-               *best.loo_error * 100);
+    text += tr(", which predicts each measured number of devices from the others within {} %",
+               base::format_significant(*best.loo_error * 100, 2));
 
   return text.append(tr("."));
 }
@@ -438,7 +439,8 @@ std::string scaling_refusal(ScalingSeries const& series) {
 
   return fmt::format(
       "{}: has no steps that all its devices recorded, apart from warm-up and outliers; "
-      "annotate the training loop (docs/guide/ANNOTATIONS.md) or record more steps",
+      "mark each step, such as with an NVTX range named \"step 7\" (docs/guide/ANNOTATIONS.md), or "
+      "record more steps",
       run);
 }
 

@@ -1,5 +1,6 @@
 // How the program answers people: help, what they may have meant, colours, and what shells
 // complete.
+#include <algorithm>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -88,6 +89,31 @@ TEST_F(CommandLine, ColoursOnTerminalsThatAreNotDumb) {
   EXPECT_THAT(on_terminal("TERM=xterm"), HasSubstr(kEscape));
   EXPECT_THAT(on_terminal("TERM=dumb"), Not(HasSubstr(kEscape)));
   EXPECT_THAT(on_terminal("TERM=xterm NO_COLOR=1"), Not(HasSubstr(kEscape)));
+}
+
+/// What a pager and the terminal behind it cannot show is not sent there; files keep UTF-8.
+TEST_F(CommandLine, WritesAsciiOnTerminalsWithoutUtf8) {
+  if (shell("command -v script").code != 0) GTEST_SKIP() << "needs script (bsdextrautils)";
+  make_run();
+  auto const on_terminal = [&](std::string const& locale, std::string const& command) {
+    return shell("env -u LC_ALL -u LC_CTYPE NO_COLOR=1 TERM=xterm " + locale + " script -qec \"" +
+                 program() + " " + command + "\" /dev/null")
+        .output;
+  };
+  auto const is_ascii = [](std::string const& text) {
+    return std::all_of(text.begin(), text.end(),
+                       [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  };
+
+  for (std::string const command : {"analyze run --no-pager", "compare run --vs no-such-µ-run"}) {
+    std::string const plain = on_terminal("LANG=C", command);
+    EXPECT_TRUE(is_ascii(plain)) << plain;
+    EXPECT_GT(plain.size(), 50U);
+    EXPECT_FALSE(is_ascii(on_terminal("LANG=C.UTF-8", command)));
+    EXPECT_FALSE(is_ascii(on_terminal("-u LANG", command)));
+  }
+  EXPECT_FALSE(is_ascii(shell("LC_ALL=C " + program() + " analyze run").output)) << "into a pipe";
+  EXPECT_TRUE(is_ascii(on_terminal("LANG=C PAGER='sed s/^/paged:/'", "top run --limit 3")));
 }
 
 TEST_F(CommandLine, SendsLongOutputThroughAPagerAsGitDoes) {

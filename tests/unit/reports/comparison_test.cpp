@@ -85,7 +85,7 @@ TEST(ComparisonText, EveryRefusalSaysWhatToDo) {
   none.name = "none";
   none.steps.clear();
   EXPECT_THAT(refusal_text(analyzer::compare_runs({good}, {none})),
-              testing::AllOf(testing::StartsWith("none: "), HasSubstr("annotate")));
+              testing::AllOf(testing::StartsWith("none: "), HasSubstr("mark each step")));
   EXPECT_THAT(refusal_text(analyzer::compare_runs({}, {none})), HasSubstr("--vs"));
 }
 

@@ -47,6 +47,12 @@ TEST(KernelLabel, functors_stay_and_scopes_go) {
             "scoped<int>::operator()");
 }
 
+/// A name may stand in a sentence: its quotation mark is no part of a scope.
+TEST(KernelLabel, quotation_marks_stay) {
+  EXPECT_EQ(kernel_label("launch-bound, “autograd::engine::evaluate_function: AccumulateGrad”", 55),
+            "launch-bound, “evaluate_function: AccumulateGrad”");
+}
+
 /// Functors hold functors: the inner one says what is computed.
 TEST(KernelLabel, the_innermost_functor_stays) {
   constexpr std::string_view kMean =

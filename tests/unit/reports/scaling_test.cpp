@@ -79,7 +79,7 @@ TEST(ScalingText, EveryRefusalSaysWhatToDo) {
   analyzer::RunMeasurements empty = scaled_sample(4);
   empty.steps.clear();
   EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), empty})),
-              testing::AllOf(HasSubstr("on 4: "), HasSubstr("annotate")));
+              testing::AllOf(HasSubstr("on 4: "), HasSubstr("mark each step")));
 
   analyzer::RunMeasurements other = scaled_sample(4);
   for (auto& kernel : other.kernels) kernel.name += "!";

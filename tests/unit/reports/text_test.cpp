@@ -34,7 +34,7 @@ TEST(AnalysisText, fits_a_terminal_of_80_columns_and_loses_nothing) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 80U) << line;
 
   std::string const wide = analysis_text(sample.run, sample.analysis);
-  for (char const* const column : {"device ", " comm", "overlap", "peak memory"}) {
+  for (char const* const column : {"device ", " comm", "overlap", "reserved"}) {
     EXPECT_THAT(wide, HasSubstr(column));
     EXPECT_THAT(narrow, HasSubstr(column));
   }

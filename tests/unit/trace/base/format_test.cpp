@@ -1,6 +1,7 @@
 #include "trace/base/format.h"
 
 #include <cstdint>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -36,6 +37,15 @@ TEST(Format, BytesUsePowersOf1024AndBandwidthPowersOf1000) {
 }
 
 TEST(Format, CountsAreGroupedByThousands) {
+  EXPECT_EQ(format_significant(0.0312, 2), "0.031");
+  EXPECT_EQ(format_significant(1151.8, 3), "1,152");
+  EXPECT_EQ(format_significant(999.4, 3), "999");
+  EXPECT_EQ(format_significant(999.7, 3), "1,000");
+  EXPECT_EQ(format_significant(-21'100, 2), "-21,100");
+  EXPECT_EQ(format_significant(9e-7, 2), "0");
+  EXPECT_EQ(format_significant(1e300, 3), "1,000,000,000,000,000,000");
+  EXPECT_EQ(format_significant(std::numeric_limits<double>::quiet_NaN(), 3), "n/a");
+
   EXPECT_EQ(format_count(7), "7");
   EXPECT_EQ(format_count(1234), "1,234");
   EXPECT_EQ(format_count(1'234'567), "1,234,567");

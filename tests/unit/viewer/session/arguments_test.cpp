@@ -41,6 +41,14 @@ TEST(ApplyArguments, ShowsTheAskedTimeAndSelectsInIt) {
   EXPECT_EQ(state.theme, Theme::kLight);
 }
 
+TEST(ApplyArguments, RefusesATimeBehindTheRun) {
+  Scene const scene = synthetic_scene({.devices = 2, .steps = 10});
+  ViewState state = initial_view(scene);
+  auto const refused = apply_arguments({.time = "500s:501s"}, scene, state);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("is behind the run's end, it has 0."));
+}
+
 TEST(ApplyArguments, ShowsTheAskedFindingOnceThereIsAnAnalysis) {
   Scene scene = synthetic_scene({.devices = 2, .steps = 10});
   analyzer::Finding finding;

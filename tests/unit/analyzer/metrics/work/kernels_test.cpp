@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/analyze.h"
+#include "analyzer/metrics/work/gpu_generation.h"
 #include "analyzer/metrics/work/kernel_traits.h"
 #include "analyzer/results/analysis.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
@@ -136,6 +137,18 @@ TEST(KernelTable, DurationsThatNoMachineHasDoNotOverflow) {
     run.kernel(-model::kMaxTime, 2 * model::kMaxTime, 0, "k", stream);
   Analysis const analysis = analyze(run.finish());
   EXPECT_EQ(analysis.kernels.at(0).total_ns, INT64_MAX);
+}
+
+TEST(GpuGeneration, OfVoltaAndTuringHasFloat16Alone) {
+  for (char const* const name :
+       {"Tesla V100-SXM2-32GB", "Tesla V100-DGXS-32GB", "Tesla T4", "NVIDIA GeForce RTX 2080 Ti",
+        "Quadro RTX 6000", "NVIDIA TITAN V", "TITAN RTX"})
+    EXPECT_TRUE(has_float16_tensor_cores_alone(name)) << name;
+  for (char const* const name :
+       {"NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "NVIDIA RTX A6000",
+        "NVIDIA GeForce RTX 3090", "NVIDIA RTX 4000 Ada Generation", "NVIDIA L4", "Tesla P100",
+        "host:0", ""})
+    EXPECT_FALSE(has_float16_tensor_cores_alone(name)) << name;
 }
 
 }  // namespace
