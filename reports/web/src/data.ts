@@ -11,6 +11,7 @@ export interface StepsOfDevice {
   first: number[]; // step numbers; several steps may share a bar
   last: number[];
   parts: Record<string, number[]>; // ns, by Part.key
+  names?: string[]; // of the bars, where each is another device
 }
 
 // The critical path in each step; its parts look like those of a step.

@@ -149,6 +149,17 @@ async function testCharts() {
   await page.close();
 }
 
+// One step of several devices is a chart with a bar for each of them, and nothing to choose.
+async function testOneStep() {
+  const page = await open("one-step");
+  await checkDrawn(page, "steps", "one-step: the steps chart is empty");
+  const titles = await page.$$eval("#steps .panel h3", (all) => all.map((title) => title.textContent));
+  check(titles.length === 1 && titles[0] === "step 0", `one-step: the panels are called ${JSON.stringify(titles)}`);
+  check((await page.$$("#steps select")).length === 0, "one-step: there is a device to choose");
+  await shoot(page, "one-step");
+  await page.close();
+}
+
 async function testDark() {
   const page = await open("faulty");
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -470,6 +481,7 @@ async function testWithoutScript() {
 try {
   if (!readFileSync(join(pages, "faulty.html"), "utf8").includes('id="data"')) skip("the program was built without npm: no charts");
   await testCharts();
+  await testOneStep();
   await testDark();
   await testTables();
   await testTimeline();

@@ -172,7 +172,8 @@ int main(int argc, char** argv) {
   for (auto const& [name, options] : {std::pair<std::string, SyntheticOptions>{"healthy", {}},
                                       {"faulty", faulty()},
                                       {"many-ranks", many_ranks()},
-                                      {"one-device", one_device}}) {
+                                      {"one-device", one_device},
+                                      {"one-step", {.steps = 1, .process_per_device = true}}}) {
     stepscope::model::Run const run = named(name, options);
     good = write(folder, name, run, stepscope::analyzer::analyze(run)) && good;
   }

@@ -10,6 +10,7 @@ import { mount } from "./chart";
 const kMaxPanels = 4;
 
 function barLabel(steps: StepsOfDevice, index: number): string {
+  if (steps.names) return steps.names[index];
   return steps.first[index] === steps.last[index] ? `${steps.first[index]}` : `${steps.first[index]}–${steps.last[index]}`;
 }
 
@@ -23,6 +24,23 @@ function largest(devices: StepsOfDevice[]): number {
       );
     });
   return result;
+}
+
+// One step says little alone: a bar for each device shows which one is late. Null where devices have more steps.
+function asOneStep(devices: StepsOfDevice[]): StepsOfDevice | null {
+  const [step] = devices[0].first;
+  const isOne = (steps: StepsOfDevice) => steps.first.length === 1 && steps.first[0] === step && steps.last[0] === step;
+  if (devices.length < 2 || !devices.every(isOne)) return null;
+  const parts: Record<string, number[]> = {};
+  for (const key of new Set(devices.flatMap((steps) => Object.keys(steps.parts))))
+    parts[key] = devices.map((steps) => steps.parts[key]?.[0] ?? 0);
+  return {
+    device: tr("step {0}", step),
+    first: devices.map(() => step),
+    last: devices.map(() => step),
+    parts,
+    names: devices.map((steps) => steps.device),
+  };
 }
 
 function option(steps: StepsOfDevice, parts: Part[], top: number, width: number) {
@@ -45,12 +63,13 @@ function option(steps: StepsOfDevice, parts: Part[], top: number, width: number)
             label: part.label,
             value: `${duration(steps.parts[part.key][i])} · ${share(steps.parts[part.key][i] / Math.max(total, 1))}`,
           }));
-        return tip(tr("step {0}: {1}", barLabel(steps, i), duration(total)), lines);
+        const bar = barLabel(steps, i);
+        return tip(steps.names ? `${bar}: ${duration(total)}` : tr("step {0}: {1}", bar, duration(total)), lines);
       },
     },
     xAxis: {
       type: "category",
-      name: tr("step"),
+      name: steps.names ? tr("device") : tr("step"),
       nameLocation: "middle",
       nameGap: 24,
       data: steps.first.map((_, i) => barLabel(steps, i)),
@@ -115,6 +134,11 @@ export function drawSteps(plot: HTMLElement, data: Data): void {
     };
   };
   plot.classList.add("panels");
+  const oneStep = asOneStep(data.steps);
+  if (oneStep) {
+    panel(() => oneStep);
+    return;
+  }
   if (data.steps.length <= kMaxPanels) {
     for (const steps of data.steps) panel(() => steps);
     return;
