@@ -27,8 +27,13 @@ std::string first_finding(model::Run const& run, analyzer::Analysis const& analy
   if (first == analysis.findings.end()) return "";
   std::string const title = words_of(run, analysis, *first).title;
   // A late device is what one looks for; where a finding is of many devices, one would mislead.
-  if (first->rule == "straggler" && first->where)
-    return tr(" Look first at: {} ({}).", title, device_label(run, *first->where));
+  if (first->rule == "straggler" && first->where) {
+    std::string const late = device_label(run, *first->where);
+    if (!first->cost_ns_per_step) return tr(" Look first at: {} ({}).", title, late);
+    // It may be less than the largest loss, which is a mean over all devices.
+    return tr(" Look first at: {} ({}). The one that waits most loses {} a step.", title, late,
+              base::format_duration(*first->cost_ns_per_step));
+  }
   return tr(" Look first at: {}.", title);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analyzer/analyze.h"
@@ -77,6 +78,23 @@ TEST(Summary, verdict_names_the_largest_loss_and_the_first_finding) {
   std::string const text = verdict(slow.run, slow.analysis, summarize(slow.analysis));
   EXPECT_NE(text.find("waiting for input"), std::string::npos) << text;
   EXPECT_NE(text.find("The devices wait for input data"), std::string::npos) << text;
+}
+
+/// The largest loss is a mean over all devices; what a late one costs is that of the device that
+/// waits most.
+TEST(Summary, verdict_names_the_late_device_and_what_it_costs) {
+  Sample slow = make_slow_sample();
+  analyzer::Finding& first = slow.analysis.findings.front();
+  first.rule = "straggler";
+  first.severity = analyzer::Severity::kCritical;
+  first.where = slow.analysis.devices[1].ref;
+  first.cost_ns_per_step = 4'200'000;
+  auto const text = [&] { return verdict(slow.run, slow.analysis, summarize(slow.analysis)); };
+  EXPECT_THAT(text(), testing::EndsWith("One device makes the others wait (device 1). The one that "
+                                        "waits most loses 4.20 ms a step."));
+
+  first.cost_ns_per_step.reset();
+  EXPECT_THAT(text(), testing::EndsWith("One device makes the others wait (device 1)."));
 }
 
 TEST(Summary, verdict_of_an_empty_run_says_that_there_is_nothing) {
