@@ -151,9 +151,9 @@ Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostStep
         std::min_element(steps.begin(), steps.end(),
                          [](auto const& a, auto const& b) { return a.when.begin < b.when.begin; });
 
-    model::WholeSteps whole = analyzer::whole_steps(host.threads[r], first->when.begin + offset);
-    std::tie(whole.chosen_first, whole.chosen_last) = *wanted;
-    parts[r] = Part{.steps = steps, .whole = whole};
+    parts[r] =
+        Part{.steps = steps,
+             .whole = analyzer::whole_steps(host.threads[r], first->when.begin + offset, *wanted)};
     found = true;
   }
 
@@ -170,16 +170,36 @@ Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostStep
               there->second);
 }
 
+/// The steps that lie in the time whole, in all processes that have steps. Where none does, steps
+/// that the run does not have: those that the time cuts are not measured.
+std::pair<int64_t, int64_t> steps_to_measure(import::RunSources const& run,
+                                             analyzer::HostSteps const& host, Interval time) {
+  auto const all = range_of(host);
+  if (!all) return {0, -1};
+  std::pair<int64_t, int64_t> const none(all->second + 1, all->second + 1);
+
+  std::pair chosen = *all;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    auto const& threads = host.threads[r];
+    if (std::all_of(threads.begin(), threads.end(),
+                    [](auto const& steps) { return steps.empty(); }))
+      continue;
+    auto const whole =
+        analyzer::whole_steps_in(threads, time, run.ranks[r].source.info().whole_steps);
+    if (!whole) return none;
+    chosen = {std::max(chosen.first, whole->first), std::min(chosen.second, whole->second)};
+  }
+  return chosen.first <= chosen.second ? chosen : none;
+}
+
 Expected<Parts> parts_of_time(import::RunSources const& run, analyzer::HostSteps const& host,
                               Interval time) {
+  std::pair const chosen = steps_to_measure(run, host, time);
   Parts parts;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     int64_t const offset = run.ranks[r].offset_ns;
-    model::WholeSteps whole = analyzer::whole_steps(host.threads[r], time.begin);
-    std::tie(whole.chosen_first, whole.chosen_last) =
-        analyzer::whole_steps_in(host.threads[r], time);
-
-    parts.emplace_back(Part{.time = {time.begin - offset, time.end - offset}, .whole = whole});
+    parts.emplace_back(Part{.time = {time.begin - offset, time.end - offset},
+                            .whole = analyzer::whole_steps(host.threads[r], time.begin, chosen)});
   }
   return parts;
 }

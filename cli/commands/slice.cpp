@@ -32,17 +32,18 @@ struct SliceOptions {
 model::Pseudonyms::Meaning meaning_of_range(std::string_view name) {
   if (auto const step = analyzer::step_name(name)) {
     // A name that only may be a step's has words that many programs have, and numbers.
-    if (!step->is_certain) return {std::string(name), {}};
+    // In brackets may be what the program likes.
+    bool const is_free = !name.starts_with("step[") && !name.starts_with("execute_");
+    if (!step->is_certain)
+      return {std::string(is_free ? name.substr(0, name.find('[')) : name), {}};
     return {fmt::format("step {}", step->number.value_or(0)), {}};
   }
   if (analyzer::is_input_wait_name(name)) return {"DataLoader.__next__", {}};
 
   // Without its layers, a model that repeats them would seem to repeat steps.
-  auto const layers = analyzer::layer_names(name);
   std::string path;
-  if (!layers.empty())
-    for (int64_t const number : layers.back().numbers)
-      path += fmt::format("{}layer.{}", path.empty() ? "" : ".", number);
+  for (analyzer::LayerName const& layer : analyzer::layer_names(name))
+    path += fmt::format("{}layer.{}", path.empty() ? "" : ".", layer.numbers.back());
   return {{}, path};
 }
 
@@ -129,7 +130,7 @@ Action add_slice(CLI::App& app) {
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   add_part_options(app, options->part);
   app.add_flag("--anonymize", options->anonymize,
-               "replace every name: of ranges, kernels, threads, hosts, devices");
+               "replace the names of the program: of ranges, kernels, threads, hosts, devices");
   add_one_run_option(app, options->is_one_run);
   app.add_flag("--force", options->force, "overwrite an existing run");
 

@@ -59,9 +59,11 @@ base::Expected<analyzer::ProbeRun> read_probe(std::string const& path) {
 /// A change that selects nothing is mostly a misspelled name.
 int exit_code_of(analyzer::WhatIfStats const& stats) {
   if (stats.baseline.is_refused) return kUnclear;
-  bool selects_nothing = false, is_any_predicted = stats.answers.empty() && stats.fixes.empty();
-  for (analyzer::WhatIfFix const& fix : stats.fixes)
-    is_any_predicted = is_any_predicted || !fix.alone.is_refused;
+  bool selects_nothing = false, is_any_predicted = false;
+  if (stats.answers.empty())
+    is_any_predicted =
+        stats.fixes.empty() || std::any_of(stats.fixes.begin(), stats.fixes.end(),
+                                           [](auto const& fix) { return !fix.alone.is_refused; });
 
   for (analyzer::WhatIfAnswer const& answer : stats.answers) {
     selects_nothing = selects_nothing || answer.selects_nothing;

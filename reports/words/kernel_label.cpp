@@ -1,6 +1,7 @@
 #include "reports/words/kernel_label.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "trace/base/format.h"
@@ -21,7 +22,7 @@ size_t columns_of_name(std::string_view text) {
 /// "at::native::Add<c10::Half>" → "Add<Half>". What stands before "::" goes if it is an identifier
 /// or "(anonymous namespace)"; template arguments and lambdas there stay, for they tell apart.
 std::string without_scopes(std::string_view name) {
-  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  constexpr std::array<std::string_view, 2> kUnnamed = {"(anonymous namespace)", "<unnamed>"};
   std::string text;
   for (size_t at = 0; at < name.size();) {
     if (name.substr(at, 2) != "::") {
@@ -30,8 +31,11 @@ std::string without_scopes(std::string_view name) {
     }
 
     std::string_view const written = text;
-    if (written.ends_with(kAnonymous)) {
-      text.resize(text.size() - kAnonymous.size());
+    std::string_view unnamed;
+    for (std::string_view const each : kUnnamed)
+      if (written.ends_with(each)) unnamed = each;
+    if (!unnamed.empty()) {
+      text.resize(text.size() - unnamed.size());
       at += 2;
       continue;
     }
@@ -68,8 +72,8 @@ std::string without_middle(std::string const& text, size_t most_columns) {
 std::string_view functor_of(std::string_view arguments) {
   auto const is_functor = [](std::string_view word) {
     auto const has = [&](char const* part) { return word.find(part) != word.npos; };
-    return has("unctor") || has("_kernel_cuda") || has("KernelImpl") || word.ends_with("Op") ||
-           word.ends_with("Ops");
+    bool const is_op = word.ends_with("Op") || word.ends_with("Ops");
+    return has("unctor") || has("_kernel_cuda") || has("KernelImpl") || (is_op && !has("TensorOp"));
   };
 
   std::string_view found;
@@ -89,7 +93,7 @@ std::string with_functor(std::string const& label, size_t most_columns) {
   constexpr size_t kLeast = 4;  // columns of the name
   constexpr size_t kBrackets = 4;
   size_t const open = label.find('<');
-  if (open == std::string::npos) return {};
+  if (open == std::string::npos || open == 0) return {};
   std::string_view const functor = functor_of(std::string_view(label).substr(open));
   size_t const taken = columns_of_name(functor) + kBrackets;
   if (functor.empty() || most_columns < taken + kLeast) return {};

@@ -25,6 +25,7 @@ std::string first_finding(model::Run const& run, analyzer::Analysis const& analy
                                     return finding.severity != analyzer::Severity::kInfo;
                                   });
   if (first == analysis.findings.end()) return "";
+
   std::string const title = words_of(run, analysis, *first).title;
   // A late device is what one looks for; where a finding is of many devices, one would mislead.
   if (first->rule == "straggler" && first->where) {

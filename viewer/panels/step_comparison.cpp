@@ -52,10 +52,10 @@ bool step_comparison(Scene const& scene, ViewState& state) {
       state.panels.compared ? compare_with_median(scene, *state.panels.compared) : std::nullopt;
   if (!compared) return false;
 
-  heading(fmt::format("Step {} compared with the median step {}", compared->step->step,
-                      compared->median->step));
+  heading(fmt::format("Step {} compared with the median step {}", compared->step->step->step,
+                      compared->median->step->step));
   ImGui::SameLine();
-  text_coloured(describe(scene, compared->step->ref), surface(state.theme).text_dim);
+  text_coloured(describe(scene, compared->step->step->ref), surface(state.theme).text_dim);
   ImGui::SameLine();
   if (ImGui::SmallButton("Close")) state.panels.compared.reset();
   hint("Esc");
@@ -71,7 +71,7 @@ bool step_comparison(Scene const& scene, ViewState& state) {
   ImGui::TableSetupColumn("Difference", ImGuiTableColumnFlags_WidthFixed, column);
   header_row(1);
 
-  int64_t const length = compared->median->time.window_ns;
+  int64_t const length = compared->median->when.length();
   for (StepComparison::Part const& part : compared->parts) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
@@ -82,7 +82,7 @@ bool step_comparison(Scene const& scene, ViewState& state) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   push_bold();
-  part_row("Step", compared->step->time.window_ns, length, length, state.theme);
+  part_row("Step", compared->step->when.length(), length, length, state.theme);
   pop_bold();
   ImGui::EndTable();
   return true;

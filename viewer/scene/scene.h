@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/results/analysis.h"
+#include "analyzer/results/run_summary.h"
 #include "trace/model/run.h"
 #include "viewer/scene/track_events.h"
 #include "viewer/scene/view_state.h"
@@ -60,6 +61,7 @@ struct Scene {
 
   model::Run run;
   analyzer::Analysis analysis;
+  std::vector<analyzer::StepPeriod> periods;  ///< of Analysis::steps, beside them
   std::string verdict;  ///< the analysis in a sentence or two, printable; empty without one
   int64_t origin = 0;   ///< run time of view time 0: the first event
   int64_t length = 1;   ///< ns to the last end, at least 1

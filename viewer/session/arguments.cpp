@@ -48,7 +48,9 @@ base::Expected<void> show_time(Arguments const& arguments, Scene const& scene, V
   if (arguments.time.empty()) return {};
   auto const time = base::parse_time_range(arguments.time);
   if (!time) return base::fail_with(time);
-  if (scene.events > 0 && time->begin_ns >= static_cast<double>(scene.length))
+  // A run that is compared with this one may be longer.
+  if (scene.events > 0 && arguments.candidate.empty() &&
+      time->begin_ns >= static_cast<double>(scene.length))
     return base::fail("--time {}: is behind the run's end, it has {:.6f} s",
                       base::printable(arguments.time), static_cast<double>(scene.length) / 1e9);
   go_to(state, scene, {time->begin_ns, time->end_ns});

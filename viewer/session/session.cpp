@@ -42,6 +42,8 @@ Session::Session(Arguments arguments, std::string recent_file)
       keeper_(std::filesystem::path(recent_file_).parent_path().string(),
               arguments_.keeps_view_beside) {
   state_.theme = arguments_.theme == "light" ? Theme::kLight : Theme::kDark;
+  if (arguments_.text_size)
+    state_.panels.text_size = std::clamp(*arguments_.text_size, kSmallestText, kLargestText);
   page_.recent = read_recent_runs(recent_file_);
   if (!arguments_.runs.empty()) open(arguments_.runs);
 }
@@ -163,6 +165,7 @@ void Session::take_run() {
 ViewState Session::view_of(std::vector<std::string> const& paths) {
   ViewState candidate = initial_view(*scene_);
   candidate.theme = state_.theme;
+  candidate.panels.text_size = state_.panels.text_size;
   bool const is_series = scene_->series && scene_->series->runs.size() > 1;
 
   // The view of a series is that of the run on the timeline.
@@ -220,6 +223,7 @@ void Session::apply_requests() {
     close_run();
     ViewState empty;
     empty.theme = state_.theme;
+    empty.panels.text_size = state_.panels.text_size;
     state_ = std::move(empty);
   }
 }

@@ -213,7 +213,7 @@ class OverlayPainter {
             if (pieces[i].end - pieces[i].begin > pieces[best].end - pieces[best].begin) best = i;
 
           PathItem item{clamp_x(result_, x0), clamp_x(result_, x1), 0, 0, best, last - first};
-          item.is_thin = item.x1 - item.x0 < kThinPath * result_.viewport.scale;
+          item.is_thin = x1 - x0 < static_cast<double>(kThinPath * result_.viewport.scale);
           place_path_item(item, pieces[best]);
           result_.path.push_back(item);
         });
@@ -328,12 +328,13 @@ class OverlayPainter {
     }
   }
 
-  /// The last row that has a node, which may be closed, in or below it.
+  /// The row of a node, or the one that is closed over it.
   [[nodiscard]] std::optional<uint32_t> row_with(uint32_t node) const {
     std::optional<uint32_t> found;
     for (uint32_t i = 0; i < result_.rows.size(); ++i) {
       Row const& row = result_.rows[i];
-      if (!row.pinned && row.node <= node && node < scene_.nodes[row.node].subtree_end) found = i;
+      bool const is_over = row.node < node && node < scene_.nodes[row.node].subtree_end;
+      if (!row.pinned && (row.node == node || (is_over && !row.open))) found = i;
     }
     return found;
   }

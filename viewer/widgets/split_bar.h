@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "analyzer/results/analysis.h"
+#include "analyzer/results/run_summary.h"
 #include "viewer/widgets/palette.h"
 
 namespace stepscope::viewer {
@@ -23,6 +24,13 @@ inline std::array<SplitPart, kSplitParts> split_parts(analyzer::TimeSplit const&
   for (size_t cause = 0; cause < split.idle_by_cause.size(); ++cause)
     parts[3 + cause] = {paint_of(static_cast<analyzer::IdleCause>(cause)),
                         split.idle_by_cause[cause]};
+  return parts;
+}
+
+/// The same of a step's period.
+inline std::array<SplitPart, kSplitParts> split_parts(analyzer::StepPeriod const& period) {
+  auto parts = split_parts(analyzer::TimeSplit());
+  for (size_t part = 0; part < parts.size(); ++part) parts[part].time = period.parts_ns[part];
   return parts;
 }
 

@@ -13,9 +13,38 @@ void text_coloured(std::string_view words, uint32_t colour) {
   ImGui::PopStyleColor();
 }
 
+namespace {
+
+/// The words with line breaks where a line of `width` is full. ImGui itself also breaks behind the
+/// point of "1.08 ms".
+std::string broken_at_spaces(std::string_view words, float width) {
+  std::string text;
+  float const space = ImGui::CalcTextSize(" ").x;
+  float used = 0;
+  for (size_t at = 0; at < words.size();) {
+    size_t const end = std::min(words.find_first_of(" \n", at), words.size());
+    std::string_view const word = words.substr(at, end - at);
+    float const needed = ImGui::CalcTextSize(word.data(), word.data() + word.size()).x;
+    if (used > 0 && used + space + needed > width) {
+      text.back() = '\n';
+      used = 0;
+    }
+
+    text += word;
+    used += needed + (used > 0 ? space : 0);
+    if (end < words.size()) text += words[end];
+    if (end < words.size() && words[end] == '\n') used = 0;
+    at = end + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
 void text_wrapped(std::string_view words, uint32_t colour) {
+  // Words that are longer than a line are still broken by ImGui.
   ImGui::PushTextWrapPos(0.0F);
-  text_coloured(words, colour);
+  text_coloured(broken_at_spaces(words, ImGui::GetContentRegionAvail().x), colour);
   ImGui::PopTextWrapPos();
 }
 

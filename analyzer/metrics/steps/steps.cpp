@@ -432,36 +432,40 @@ std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>>
   return result;
 }
 
-std::pair<int64_t, int64_t> whole_steps_in(std::vector<std::vector<HostStep>> const& threads,
-                                           Interval time) {
-  std::map<int64_t, bool> is_whole;  // by the step's number
+std::optional<std::pair<int64_t, int64_t>> whole_steps_in(
+    std::vector<std::vector<HostStep>> const& threads, Interval time,
+    model::WholeSteps const& source) {
+  std::map<int64_t, bool> is_whole;  // by the step
   for (std::vector<HostStep> const& steps : threads)
     for (HostStep const& step : steps) {
-      bool& whole = is_whole.try_emplace(step.index, true).first->second;
+      bool& whole = is_whole.try_emplace(step.index, !source.is_context(step.index)).first->second;
       whole = whole && time.begin <= step.when.begin && step.when.end <= time.end;
     }
 
   std::erase_if(is_whole, [](auto const& step) { return !step.second; });
-  if (!is_whole.empty()) return {is_whole.begin()->first, is_whole.rbegin()->first};
-  int64_t behind = 0;
-  for (std::vector<HostStep> const& steps : threads)
-    if (!steps.empty()) behind = std::max(behind, steps.back().index + 1);
-  return {behind, behind};
+  if (is_whole.empty()) return std::nullopt;
+  return std::pair(is_whole.begin()->first, is_whole.rbegin()->first);
 }
 
-model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads,
-                              int64_t part_begin) {
+model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads, int64_t part_begin,
+                              std::pair<int64_t, int64_t> chosen) {
   model::WholeSteps whole;
+  int64_t shift = 0;
   for (std::vector<HostStep> const& steps : threads) {
     if (std::ssize(steps) <= whole.count) continue;
     whole = {std::ssize(steps), steps.front().index};
+    shift = 0;
 
     auto const is_renumbered = [](HostStep const& step) { return step.index != step.number; };
     if (std::none_of(steps.begin(), steps.end(), is_renumbered)) continue;
     auto const first = std::find_if(steps.begin(), steps.end() - 1,
                                     [&](HostStep const& s) { return s.when.end > part_begin; });
     whole.first = first->number - (first - steps.begin());
+    shift = first->index - first->number;
   }
+
+  whole.chosen_first = chosen.first - shift;
+  whole.chosen_last = chosen.second - shift;
   return whole;
 }
 

@@ -58,14 +58,16 @@ HostSteps find_host_steps(model::Run const& run);
 std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>> const& threads,
                                               std::pair<int64_t, int64_t> wanted,
                                               int64_t offset_ns);
-/// For slicing by time (of the run): the numbers of the first and the last step that lie in it
-/// whole, on every thread. Where none does, a number behind that of all steps, twice.
-std::pair<int64_t, int64_t> whole_steps_in(std::vector<std::vector<HostStep>> const& threads,
-                                           Interval time);
+/// For slicing by time (of the run): the first and the last step that lie in it whole, on every
+/// thread. Steps that `source`, a part itself, has cut are not whole. None: no step is.
+std::optional<std::pair<int64_t, int64_t>> whole_steps_in(
+    std::vector<std::vector<HostStep>> const& threads, Interval time,
+    model::WholeSteps const& source);
 /// `part_begin`: of run time; of the steps that do not end before it the first is the part's first.
 /// Where steps were renumbered the part counts its steps through from the number of its first step.
-model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads,
-                              int64_t part_begin);
+/// Its choice follows: `chosen` are steps of the run, none where the last is before the first.
+model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads, int64_t part_begin,
+                              std::pair<int64_t, int64_t> chosen);
 
 /// A host step by its place among those of its thread.
 struct StepPlace {

@@ -159,8 +159,7 @@ bool takes_float16_alone(model::Run const& run, analyzer::Finding const& finding
 
   auto const& devices = run.ranks[rank].trace.devices();
   return std::any_of(devices.begin(), devices.end(), [&](model::Device const& device) {
-    return device.id == finding.where->device &&
-           analyzer::has_float16_tensor_cores_alone(device.name);
+    return device.id == finding.where->device && analyzer::lacks_tf32_and_bfloat16(device.name);
   });
 }
 

@@ -193,6 +193,13 @@ TEST_F(Slice, OfTimeMeasuresItsWholeStepsAlone) {
   }
   EXPECT_EQ(measured, 3U);
 
+  // A part of the part cuts no less.
+  for (char const* const further : {"--time 0:100s", "--anonymize"}) {
+    ASSERT_EQ(stepscope(std::string("slice part ") + further + " -o further --force").code, 0);
+    for (auto const& [number, step] : steps_of("further"))
+      EXPECT_EQ(step.at("warmup"), number < 4 || number > 6) << further << " " << number;
+  }
+
   std::string const within =
       std::to_string(middle(4)) + "ns:" + std::to_string(middle(4) + 2'000'000) + "ns";
   ASSERT_EQ(stepscope("slice run --time " + within + " -o moment").code, 0);

@@ -33,7 +33,7 @@ model::Run slice_of_steps(model::Run const& run, std::pair<int64_t, int64_t> wan
     model::RankTrace const& rank = run.ranks[r];
     auto const steps = steps_between(host.threads[r], wanted, rank.offset_ns);
     model::WholeSteps whole =
-        whole_steps(host.threads[r], steps.front().when.begin + rank.offset_ns);
+        whole_steps(host.threads[r], steps.front().when.begin + rank.offset_ns, {0, -1});
     if (chosen) std::tie(whole.chosen_first, whole.chosen_last) = *chosen;
     part.ranks.push_back(
         {model::slice(rank.trace, model::window_of_steps(rank.trace, steps), whole), rank.offset_ns,
@@ -155,6 +155,28 @@ INSTANTIATE_TEST_SUITE_P(Analyzer, SlicedRun, testing::Combine(testing::Bool(), 
                            return std::string(std::get<0>(made.param) ? "synchronized" : "ahead") +
                                   (std::get<1>(made.param) ? "_processes" : "_threads");
                          });
+
+/// Steps of two epochs, each numbered from 0: the part counts from the number of its first step.
+TEST(SlicedRun, ChoosesStepsByTheNumbersOfThePart) {
+  std::vector<std::vector<HostStep>> threads(1);
+  for (int64_t i = 0; i < 20; ++i) {
+    HostStep& step = threads[0].emplace_back();
+    step.index = i;
+    step.number = i % 10;
+    step.when = {i * 100, i * 100 + 90};
+  }
+
+  auto const chosen = whole_steps_in(threads, {1250, 1695}, {});
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(*chosen, std::pair(int64_t{13}, int64_t{16}));
+  model::WholeSteps const whole = whole_steps(threads, 1250, *chosen);
+  EXPECT_EQ(whole.chosen_first, 3);
+  EXPECT_EQ(whole.chosen_last, 6);
+
+  EXPECT_FALSE(whole_steps_in(threads, {1210, 1280}, {}));
+  model::WholeSteps source{20, 0, 14, 15};  // of these the part that is sliced was made
+  EXPECT_EQ(whole_steps_in(threads, {0, 2000}, source), std::pair(int64_t{14}, int64_t{15}));
+}
 
 }  // namespace
 }  // namespace stepscope::analyzer

@@ -12,7 +12,7 @@ std::string ascii(std::string_view text) { return AsciiText().add(text); }
 
 TEST(AsciiText, WritesOurOwnSignsInAsManyColumns) {
   EXPECT_EQ(ascii("100 µs → 2.0 × as fast, −3.0 … 4 %"), "100 us > 2.0 x as fast, -3.0 ~ 4 %");
-  EXPECT_EQ(ascii("████▒▒ “gemm” ± 3"), "####++ \"gemm\" + 3");
+  EXPECT_EQ(ascii("████▒▒ “gemm” ± 3"), "####++ \"gemm\" ~ 3");
   EXPECT_EQ(ascii("▁▂▃▄▅▆▇█"), "_.-=+*%#");
   EXPECT_EQ(ascii("plain\n\x1b[1mbold\x1b[0m"), "plain\n\x1b[1mbold\x1b[0m");
 }

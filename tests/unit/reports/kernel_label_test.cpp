@@ -47,6 +47,15 @@ TEST(KernelLabel, functors_stay_and_scopes_go) {
             "scoped<int>::operator()");
 }
 
+TEST(KernelLabel, namespaces_without_a_name_go) {
+  constexpr std::string_view kNsys =
+      "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::"
+      "TensorListMetadata<2>, at::native::<unnamed>::UnaryOpFunctor<float, 2, 1, 1>>(int)";
+  EXPECT_EQ(kernel_label(kNsys, 50), "multi_tensor_apply_kernel<…UnaryOpFunctor…>");
+  EXPECT_EQ(kernel_label("Kernel<cutlass::arch::OpClassTensorOp, 128, 128, 32, Sm80, float>", 40),
+            "Kernel<OpClassTensorOp, …2, Sm80, float>");
+}
+
 /// A name may stand in a sentence: its quotation mark is no part of a scope.
 TEST(KernelLabel, quotation_marks_stay) {
   EXPECT_EQ(kernel_label("launch-bound, “autograd::engine::evaluate_function: AccumulateGrad”", 55),

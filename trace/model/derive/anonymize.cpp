@@ -20,8 +20,17 @@ constexpr std::string_view kGraphLaunch = "GraphLaunch";
 constexpr std::string_view kHostDevice = "host";
 constexpr std::string_view kCores = "cores";
 
-/// With a capital behind them.
-constexpr std::array<std::string_view, 4> kVendorPrefixes = {"cuda", "cu", "hip", "nccl"};
+constexpr std::array<std::string_view, 4> kLibraries = {"cuda", "cu", "hip", "nccl"};
+/// How the names of their calls go on.
+constexpr std::array<std::string_view, 29> kWhatCallsDo = {
+    "Launch", "Mem",    "Malloc", "Free",   "Stream", "Event",   "Graph",  "Device",
+    "Ctx",    "Module", "Func",   "Occup",  "Thread", "Host",    "Get",    "Set",
+    "Peek",   "Kernel", "Ipc",    "Driver", "Array",  "Pointer", "AllRed", "AllGath",
+    "Reduce", "Broad",  "Send",   "Recv",   "Group"};
+/// Words in the profiler's names of copies.
+constexpr std::array<std::string_view, 15> kWordsOfCopies = {
+    "Memcpy", "Memset", "HtoD",     "DtoH",   "DtoD",   "PtoP",    "HtoH",   "AtoA",
+    "HtoA",   "AtoH",   "Pageable", "Pinned", "Device", "Managed", "Unknown"};
 
 std::string_view class_name(OpClass op_class) {
   switch (op_class) {
@@ -42,33 +51,48 @@ bool is_call(EventKind kind) {
          kind == EventKind::kMemory;
 }
 
+/// What the words of a text are, without what separates them.
+template <class IsOfWord, class Is>
+bool are_all_words(std::string_view text, IsOfWord is_of_word, Is is) {
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && is_of_word(text[end])) ++end;
+    if (end > at && !is(text.substr(at, end - at))) return false;
+    at = std::max(end, at + 1);
+  }
+  return true;
+}
+
+bool is_latin(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 /// Whether a call is one of the runtime's, the driver's or the communication library's:
 /// "cudaMemcpyAsync", "cuLaunchKernel", "hipMalloc". Such a name says nothing of the program, and
-/// analyses read what the call does.
+/// analyses read what the call does. The word behind the library's tells it from a program's own.
 bool is_vendor_call(std::string_view name) {
   constexpr size_t kLongest = 64;
   auto const is_of_identifier = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return is_latin(c) || (c >= '0' && c <= '9') || c == '_';
   };
   if (name.size() > kLongest || !std::all_of(name.begin(), name.end(), is_of_identifier))
     return false;
 
-  return std::any_of(kVendorPrefixes.begin(), kVendorPrefixes.end(), [&](std::string_view prefix) {
-    return name.starts_with(prefix) && name.size() > prefix.size() && name[prefix.size()] >= 'A' &&
-           name[prefix.size()] <= 'Z';
-  });
+  for (std::string_view const library : kLibraries)
+    for (std::string_view const what : kWhatCallsDo)
+      if (name.starts_with(library) && name.substr(library.size()).starts_with(what)) return true;
+  return false;
 }
 
 /// Whether a copy's name is the profiler's own: "Memcpy HtoD (Pageable -> Device)".
 bool is_vendor_copy(EventKind kind, std::string_view name) {
+  if (kind != EventKind::kMemcpy && kind != EventKind::kMemset) return false;
   constexpr std::string_view kSigns = " ()[]->";
-  auto const is_of_words = [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || kSigns.find(c) != kSigns.npos;
+  auto const is_of_name = [&](char c) { return is_latin(c) || kSigns.find(c) != kSigns.npos; };
+  auto const is_known = [](std::string_view word) {
+    return std::find(kWordsOfCopies.begin(), kWordsOfCopies.end(), word) != kWordsOfCopies.end();
   };
-  constexpr size_t kLongest = 48;
-  bool const is_copy = kind == EventKind::kMemcpy || kind == EventKind::kMemset;
-  return is_copy && (name.starts_with("Memcpy ") || name.starts_with("Memset ")) &&
-         name.size() <= kLongest && std::all_of(name.begin(), name.end(), is_of_words);
+
+  return std::all_of(name.begin(), name.end(), is_of_name) &&
+         are_all_words(name, is_latin, is_known);
 }
 
 /// Names of events, each text and kind once.

@@ -1,5 +1,5 @@
-// Takes out of a trace what says whose it is: every text is replaced, times, sizes, kinds and
-// structure stay.
+// Takes out of a trace what says whose it is: every text of the program is replaced, times, sizes,
+// kinds and structure stay.
 #pragma once
 
 #include <cstdint>

@@ -254,9 +254,12 @@ Trace slice(Trace const& trace, SliceWindow const& window, WholeSteps const& who
   builder.info() = trace.info();
   WholeSteps& of_part = builder.info().whole_steps;
   if (of_part.count == 0) of_part = whole;
-  // A part of a part was made for what it was made for last.
-  of_part.chosen_first = whole.chosen_first;
-  of_part.chosen_last = whole.chosen_last;
+  // A part of a part was made for what it was made for last. One of all its time is made for the
+  // same as before.
+  if (whole.chosen_first <= whole.chosen_last) {
+    of_part.chosen_first = whole.chosen_first;
+    of_part.chosen_last = whole.chosen_last;
+  }
   builder.log() = log_before_building(trace);
   for (Device const& device : trace.devices()) builder.add_device(device);
 

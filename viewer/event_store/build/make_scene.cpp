@@ -399,7 +399,9 @@ Scene make_scene(model::Run run, analyzer::Analysis analysis) {
   Scene scene;
   scene.run = std::move(run);
   scene.analysis = std::move(analysis);
+  scene.periods = analyzer::step_periods(scene.analysis);
   scene.verdict = verdict_of(scene.run, scene.analysis);
+
   find_extent(scene);
   scene.participations = find_participations(scene.run, scene.analysis, false);
   InMemoryTree tree(scene);

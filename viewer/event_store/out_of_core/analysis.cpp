@@ -48,6 +48,7 @@ struct OutOfCoreAnalysis::Shared {
           "no step is marked, and in a run of this size steps are not detected");
 
     Result made{std::move(*analysis), {}, {}, {}, {}, {}, {}};
+    made.periods = analyzer::step_periods(made.analysis);
     made.verdict = verdict_of(skeleton, made.analysis);
     made.participations = find_participations(skeleton, made.analysis, true);
     made.communicators =
@@ -102,6 +103,7 @@ OutOfCoreAnalysis::~OutOfCoreAnalysis() { shared_->progress->given_up = true; }
 
 std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result result) {
   scene.analysis = std::move(result.analysis);
+  scene.periods = std::move(result.periods);
   scene.verdict = std::move(result.verdict);
   scene.participations = std::move(result.participations);
   out_of_core_run(scene).take_gap_grids(std::move(result.gap_grids));

@@ -21,6 +21,7 @@ class OutOfCoreAnalysis {
     std::vector<Curve> memory_curves;  ///< one for each device of the analysis
     OutOfCoreCommunicators communicators;
     std::optional<analyzer::RunMeasurements> sample;  ///< where it was asked for
+    std::vector<analyzer::StepPeriod> periods;        ///< Scene::periods: of `analysis`
     std::string verdict;                              ///< Scene::verdict
   };
 

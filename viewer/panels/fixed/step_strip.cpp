@@ -53,8 +53,10 @@ Bars bars_in(ImVec2 corner, ImVec2 size, size_t count, int64_t highest) {
           ImVec2(std::max(size.x - gutter - 8 * ui_scale(), 1.0F), size.y), count, highest};
 }
 
-int64_t length_of(analyzer::StepStats const& step) { return step.time.window_ns; }
+int64_t length_of(analyzer::StepPeriod const& step) { return step.when.length(); }
 int64_t length_of(analyzer::HostStepStats const& step) { return step.period.length(); }
+bool is_warmup(analyzer::StepPeriod const& step) { return step.step->warmup; }
+bool is_warmup(analyzer::HostStepStats const& step) { return step.warmup; }
 
 template <class Steps>
 int64_t longest_of(Steps const& steps) {
@@ -69,7 +71,7 @@ template <class Steps>
 int64_t highest_of(Steps const& steps) {
   std::vector<int64_t> steady;
   for (auto const& step : steps)
-    if (!step.warmup) steady.push_back(length_of(step));
+    if (!is_warmup(step)) steady.push_back(length_of(step));
 
   int64_t const longest = longest_of(steps);
   if (steady.empty()) return longest;
@@ -108,31 +110,31 @@ void draw_cut(ImDrawList& list, Bars const& bars, float x0, float x1, Theme them
                        ImVec2(x1, std::round(top + (y + 1.5F) * scale)), surface(theme).background);
 }
 
-void draw_bar(ImDrawList& list, ViewState const& state, analyzer::StepStats const& step, float x0,
+void draw_bar(ImDrawList& list, ViewState const& state, analyzer::StepPeriod const& step, float x0,
               float x1, Bars const& bars) {
-  float const total = static_cast<float>(step.time.window_ns);
+  float const total = static_cast<float>(step.when.length());
   if (total <= 0) return;
 
-  float const bar = bars.height_of(step.time.window_ns);
+  float const bar = bars.height_of(step.when.length());
   float y = bars.bottom();
-  for (SplitPart const& part : split_parts(step.time)) {
+  for (SplitPart const& part : split_parts(step)) {
     if (part.time <= 0) continue;
     float const top = y - bar * static_cast<float>(part.time) / total;
     list.AddRectFilled(
         ImVec2(x0, std::round(top)), ImVec2(x1, std::round(y)),
-        with_alpha(paint_colour(part.paint, state.theme), step.warmup ? 0.45F : 1.0F));
+        with_alpha(paint_colour(part.paint, state.theme), is_warmup(step) ? 0.45F : 1.0F));
     y = top;
   }
-  if (step.time.window_ns > bars.highest) draw_cut(list, bars, x0, x1, state.theme);
+  if (step.when.length() > bars.highest) draw_cut(list, bars, x0, x1, state.theme);
 }
 
-void step_tooltip(Scene const& scene, analyzer::StepStats const& step, Theme theme) {
+void step_tooltip(Scene const& scene, analyzer::StepPeriod const& step, Theme theme) {
   begin_tooltip();
-  heading(
-      fmt::format("Step {}{}", step.step, step.warmup ? " (warm-up: left out of statistics)" : ""));
-  text(base::format_duration(step.time.window_ns) + ", " + describe(scene, step.ref));
+  heading(fmt::format("Step {}{}", step.step->step,
+                      is_warmup(step) ? " (warm-up: left out of statistics)" : ""));
+  text(base::format_duration(step.when.length()) + ", " + describe(scene, step.step->ref));
 
-  for (SplitPart const& part : split_parts(step.time)) {
+  for (SplitPart const& part : split_parts(step)) {
     if (part.time <= 0) continue;
     swatch(paint_colour(part.paint, theme));
     text(fmt::format("{:>9}  {}", base::format_duration(part.time), paint_name(part.paint)));
@@ -142,9 +144,9 @@ void step_tooltip(Scene const& scene, analyzer::StepStats const& step, Theme the
   end_tooltip();
 }
 
-int64_t median_of(std::span<analyzer::StepStats const> steps) {
-  auto const* const median = median_step(steps);
-  return median == nullptr ? 0 : median->time.window_ns;
+int64_t median_of(std::span<analyzer::StepPeriod const> steps) {
+  auto const* const median = median_period(steps);
+  return median == nullptr ? 0 : median->when.length();
 }
 
 /// A dashed line over all bars.
@@ -160,20 +162,20 @@ void draw_median(ImDrawList& list, Bars const& bars, int64_t median, Theme theme
 
 /// Whether a bar is marked: of one step those of the chosen device, of many those that the timeline
 /// shows, unless it shows all.
-bool is_marked(Scene const& scene, ViewState const& state, analyzer::StepStats const& step,
+bool is_marked(Scene const& scene, ViewState const& state, analyzer::StepPeriod const& step,
                bool is_one_step) {
-  if (is_one_step) return step.ref == scene.analysis.devices[state.device].ref;
-  auto const begin = static_cast<double>(scene.to_view(step.window.begin));
-  auto const end = static_cast<double>(scene.to_view(step.window.end));
+  if (is_one_step) return step.step->ref == scene.analysis.devices[state.device].ref;
+  auto const begin = static_cast<double>(scene.to_view(step.when.begin));
+  auto const end = static_cast<double>(scene.to_view(step.when.end));
   return end > state.window.begin && begin < state.window.end &&
          state.window.span() < static_cast<double>(scene.length);
 }
 
 /// The rank of a bar, at its foot.
-void draw_rank(ImDrawList& list, Scene const& scene, analyzer::StepStats const& step, float x0,
+void draw_rank(ImDrawList& list, Scene const& scene, analyzer::StepPeriod const& step, float x0,
                float x1, Bars const& bars) {
-  if (step.ref.rank_index < 0) return;
-  auto const& trace = scene.trace(static_cast<uint32_t>(step.ref.rank_index));
+  if (step.step->ref.rank_index < 0) return;
+  auto const& trace = scene.trace(static_cast<uint32_t>(step.step->ref.rank_index));
   std::string const rank = std::to_string(trace.info().rank);
   float const width = ImGui::CalcTextSize(rank.c_str()).x;
   if (width + 6 * ui_scale() > x1 - x0) return;
@@ -187,8 +189,8 @@ void draw_rank(ImDrawList& list, Scene const& scene, analyzer::StepStats const& 
 }
 
 void draw_bars(ImDrawList& list, ViewState const& state, Scene const& scene,
-               std::span<analyzer::StepStats const> steps, Bars const& bars, bool is_one_step) {
-  each_bar(steps, bars, [&](analyzer::StepStats const& step, float x0, float x1) {
+               std::span<analyzer::StepPeriod const> steps, Bars const& bars, bool is_one_step) {
+  each_bar(steps, bars, [&](analyzer::StepPeriod const& step, float x0, float x1) {
     draw_bar(list, state, step, x0, x1, bars);
     if (is_one_step) draw_rank(list, scene, step, x0, x1, bars);
     if (is_marked(scene, state, step, is_one_step))
@@ -316,7 +318,7 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
     return;
   }
 
-  std::string const title = shown.is_one_step ? fmt::format("Step {}", steps.front().step)
+  std::string const title = shown.is_one_step ? fmt::format("Step {}", steps.front().step->step)
                                               : fmt::format("Steps ({})", steps.size());
   caption(state, corner, title, median_of(steps), longest_of(steps),
           bars_of(scene, state, shown.is_one_step));
@@ -325,17 +327,17 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
 
   float const x = ImGui::GetIO().MousePos.x;
   if (!hovered || !bars.has(x)) return;
-  analyzer::StepStats const& step = steps[bars.at(x)];
+  analyzer::StepPeriod const& step = steps[bars.at(x)];
   step_tooltip(scene, step, state.theme);
   if (!ImGui::IsItemClicked()) return;
 
   if (ImGui::GetIO().KeyShift) {
-    state.panels.compared = static_cast<uint32_t>(&step - scene.analysis.steps.data());
+    state.panels.compared = static_cast<uint32_t>(step.step - scene.analysis.steps.data());
     state.panels.tab = Tab::kStatistics;
     return;
   }
-  state.device = scene.device_of(step.ref).value_or(state.device);
-  frame(state, scene, {scene.to_view(step.window.begin), scene.to_view(step.window.end)});
+  state.device = scene.device_of(step.step->ref).value_or(state.device);
+  frame(state, scene, {scene.to_view(step.when.begin), scene.to_view(step.when.end)});
 }
 
 }  // namespace stepscope::viewer

@@ -346,7 +346,7 @@ TEST(Anonymize, KeepsTheNamesOfTheVendorsCallsAlone) {
   made.launched(20, 170, 180, "cudaSecretKernel", "customer_launch");
   made.host(EventKind::kApi, 30, 31, "cuStreamWaitEvent");
   made.host(EventKind::kApi, 40, 41, "cuda Secret");
-  made.host(EventKind::kApi, 50, 51, "cuda");
+  made.host(EventKind::kApi, 50, 51, "cuAcmeSecretModel");
   made.host(EventKind::kApi, 60, 61, "hipDeviceSynchronize");
   made.host(EventKind::kRange, 70, 71, "cudaSecretRange");
   made.host(EventKind::kApi, 80, 81, "ncclAllReduce" + std::string(80, 'x'));
@@ -364,7 +364,7 @@ TEST(Anonymize, KeepsTheNamesOfTheProfilersCopiesAlone) {
   TraceBuilder builder;
   TrackId const stream = builder.add_track({TrackKind::kStream, "stream", 7, 0, {}, 3});
   for (char const* const name :
-       {"Memcpy HtoD (Pageable -> Device)", "Memcpy secret_1", "secret copy"})
+       {"Memcpy HtoD (Pageable -> Device)", "Memcpy customer embeddings", "secret copy"})
     builder.events(stream).add(EventKind::kMemcpy, 10, 5, builder.intern(name), 0, CopyDetail{});
   builder.events(stream).add(EventKind::kKernel, 20, 5, builder.intern("Memcpy kernel"), 0,
                              KernelDetail{});

@@ -43,18 +43,18 @@ TEST(StepComparison, ChangesOfThePartsAreTheChangeOfTheLength) {
   for (uint32_t i = 0; i < uneven().analysis.steps.size(); ++i) {
     auto const compared = compare_with_median(uneven(), i);
     ASSERT_TRUE(compared);
-    EXPECT_EQ(compared->step, &uneven().analysis.steps[i]);
-    EXPECT_EQ(compared->median->ref, compared->step->ref);
+    EXPECT_EQ(compared->step->step, &uneven().analysis.steps[i]);
+    EXPECT_EQ(compared->median->step->ref, compared->step->step->ref);
     int64_t change = 0;
     for (auto const& part : compared->parts) change += part.change_ns();
-    EXPECT_EQ(change, compared->step->time.window_ns - compared->median->time.window_ns);
+    EXPECT_EQ(change, compared->step->when.length() - compared->median->when.length());
   }
 }
 
 TEST(StepComparison, OfTheMedianItselfHasNoChange) {
-  auto const* const median = median_step(steps_of(uneven(), 1));
+  auto const* const median = median_period(step_bars(uneven(), 1).steps);
   auto const compared =
-      compare_with_median(uneven(), static_cast<uint32_t>(median - uneven().analysis.steps.data()));
+      compare_with_median(uneven(), static_cast<uint32_t>(median - uneven().periods.data()));
   ASSERT_TRUE(compared);
   EXPECT_FALSE(compared->parts.empty());
   for (auto const& part : compared->parts) EXPECT_EQ(part.change_ns(), 0);

@@ -139,16 +139,18 @@ TEST(KernelTable, DurationsThatNoMachineHasDoNotOverflow) {
   EXPECT_EQ(analysis.kernels.at(0).total_ns, INT64_MAX);
 }
 
-TEST(GpuGeneration, OfVoltaAndTuringHasFloat16Alone) {
+TEST(GpuGeneration, OfVoltaAndTuringLacksTf32) {
   for (char const* const name :
        {"Tesla V100-SXM2-32GB", "Tesla V100-DGXS-32GB", "Tesla T4", "NVIDIA GeForce RTX 2080 Ti",
-        "Quadro RTX 6000", "NVIDIA TITAN V", "TITAN RTX"})
-    EXPECT_TRUE(has_float16_tensor_cores_alone(name)) << name;
+        "Quadro RTX 6000", "NVIDIA TITAN V", "TITAN RTX", "NVIDIA T4"})
+    EXPECT_TRUE(lacks_tf32_and_bfloat16(name)) << name;
+
   for (char const* const name :
        {"NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "NVIDIA RTX A6000",
-        "NVIDIA GeForce RTX 3090", "NVIDIA RTX 4000 Ada Generation", "NVIDIA L4", "Tesla P100",
+        "NVIDIA GeForce RTX 3090", "NVIDIA RTX 4000 Ada Generation",
+        "NVIDIA RTX 2000 Ada Generation", "NVIDIA GeForce RTX 2050", "NVIDIA L4", "Tesla P100",
         "host:0", ""})
-    EXPECT_FALSE(has_float16_tensor_cores_alone(name)) << name;
+    EXPECT_FALSE(lacks_tf32_and_bfloat16(name)) << name;
 }
 
 }  // namespace
