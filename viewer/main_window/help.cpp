@@ -41,8 +41,12 @@ void line_of_keys(std::pair<std::string, std::string> const& line, Theme theme) 
 
 Lines first_keys() {
   Lines lines;
-  for (Gesture const& gesture : gestures().first(kFirstGestures))
-    lines.emplace_back(gesture.keys, gesture.words);
+  // One way suffices, so that the column is narrow.
+  for (Gesture const& gesture : gestures().first(kFirstGestures)) {
+    std::string_view const keys = gesture.keys;
+    lines.emplace_back(keys.substr(0, keys.find(',')), gesture.words);
+  }
+
   for (char const* const name : kFirstActions)
     for (Action const& action : all_actions())
       if (std::string_view(action.name) == name)

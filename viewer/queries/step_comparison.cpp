@@ -20,7 +20,7 @@ std::span<analyzer::StepStats const> steps_at(Scene const& scene, analyzer::Devi
 /// What lies beside some of Analysis::steps.
 std::span<analyzer::StepPeriod const> periods_of(Scene const& scene,
                                                  std::span<analyzer::StepStats const> steps) {
-  if (steps.empty()) return {};
+  if (steps.empty() || scene.periods.size() != scene.analysis.steps.size()) return {};
   auto const first = static_cast<size_t>(steps.data() - scene.analysis.steps.data());
   return std::span(scene.periods).subspan(first, steps.size());
 }
