@@ -20,18 +20,16 @@ struct Likeness {
 };
 
 /// The characters of our own texts.
-constexpr std::array<Likeness, 35> kLikenesses = {{
+constexpr std::array<Likeness, 37> kLikenesses = {{
     {U'–', '-'}, {U'—', '-'}, {U'−', '-'}, {U'×', 'x'},  {U'…', '~'},  {U'→', '>'}, {U'·', '|'},
     {U'Σ', 'S'}, {U'“', '"'}, {U'”', '"'}, {U'‘', '\''}, {U'’', '\''}, {U'µ', 'u'}, {U'μ', 'u'},
     {U'±', '~'}, {U'°', ' '}, {U'σ', 's'}, {U'∞', '*'},  {U'³', '3'},  {U'≥', '>'}, {U'≤', '<'},
     {U'κ', 'k'}, {U'α', 'a'}, {U'β', 'b'}, {U'█', '#'},  {U'▓', '='},  {U'▒', '+'}, {U'░', '.'},
     {U'▁', '_'}, {U'▂', '.'}, {U'▃', '-'}, {U'▄', '='},  {U'▅', '+'},  {U'▆', '*'}, {U'▇', '%'},
+    {U'─', '-'}, {U'│', '|'},
 }};
 
 char likeness_of(uint32_t character) {
-  // Lines of tables.
-  if (character == U'─') return '-';
-  if (character == U'│') return '|';
   auto const found =
       std::find_if(kLikenesses.begin(), kLikenesses.end(),
                    [&](Likeness const& each) { return each.character == character; });
@@ -85,19 +83,20 @@ std::string AsciiText::add(std::string_view bytes) {
   std::string text;
   for (char const c : bytes) {
     auto const byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0U) == 0x80) {  // the next byte of a character
+    bool const continues = (byte & 0xC0U) == 0x80;
+    if (continues && missing_ > 0) {
       character_ = character_ << 6U | (byte & 0x3FU);
-      if (missing_ > 0 && --missing_ == 0) end_character(text);
+      if (--missing_ == 0) end_character(text);
       continue;
     }
 
-    if (missing_ > 0) {
+    if (continues || missing_ > 0) {
       text += '?';
       missing_ = 0;
     }
     if (byte < 0x80) {
       text += c;
-    } else {
+    } else if (!continues) {
       missing_ = following_bytes(byte);
       character_ = byte & (0x3FU >> static_cast<unsigned>(missing_));
     }

@@ -8,9 +8,8 @@
 namespace stepscope::cli {
 
 /// UTF-8 that comes in pieces, as ASCII: "100 µs → 2 ×" → "100 us > 2 x". A character of one column
-/// stays one, so that tables keep their columns. What has no likeness, and what is no UTF-8,
-/// becomes
-/// "?".
+/// stays one, so that tables keep their columns. Characters without a likeness, and bytes that are
+/// no UTF-8, become "?".
 class AsciiText {
  public:
   /// What the bytes add. A character that is cut off waits for its rest.

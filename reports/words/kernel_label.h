@@ -17,7 +17,7 @@ std::string_view without_arguments(std::string_view kernel);
 /// - all scopes: "at::native::vectorized<4, at::native::Add<float> >" → "vectorized<4, Add<float>
 ///   >";
 /// - all template arguments but the functor ("vectorized<…AddFunctor…>");
-/// - where there is none, its middle.
+/// - the middle of a name without a functor.
 /// Any text is a name; bytes behind 4,096 are not looked at.
 std::string kernel_label(std::string_view kernel, size_t most_columns);
 
