@@ -100,6 +100,13 @@ function(stepscope_link_layers_first program)
   target_link_options(${program} PRIVATE "LINKER:--whole-archive,${files},--no-whole-archive,-z,muldefs")
 endfunction()
 
+# stepscope_nightly_program(target): one that takes too long for every change. Tests that need it have FIXTURES_REQUIRED
+# nightly_programs: `ctest -C Nightly -L nightly` builds it first.
+function(stepscope_nightly_program target)
+  add_test(NAME nightly.build_${target} CONFIGURATIONS Nightly COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target ${target})
+  set_tests_properties(nightly.build_${target} PROPERTIES LABELS nightly FIXTURES_SETUP nightly_programs TIMEOUT 1800 PROCESSORS 2)
+endfunction()
+
 # The programs of the labels unit, unit-any-build and unit-threads, and those of the last alone: what the sanitizer presets build.
 add_custom_target(unit_tests)
 add_custom_target(thread_tests)

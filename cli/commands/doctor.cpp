@@ -108,14 +108,22 @@ void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
   }
 }
 
+/// A thread's rows go through the recorder's buffers. A stream's rows come from CUPTI, and only ops
+/// without times are lost.
+std::string_view why_dropped(model::Track const& track) {
+  if (track.kind == model::TrackKind::kThread)
+    return "the recorder's buffers were full: record with a larger --buffer-mb, or fewer "
+           "annotations";
+  return "they have no possible times: see the lines below";
+}
+
 void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
   for (model::Track const& track : file.tracks()) {
     if (track.dropped > 0)
       diagnosis.losses.push_back(
-          {fmt::format("{} events of {} {}", base::format_count(track.dropped),
+          {fmt::format("{} of {} {}", base::format_count(track.dropped, "event"),
                        track.kind == model::TrackKind::kThread ? "thread" : "track", track.name),
-           "the recorder's buffers were full: record with a larger --buffer-mb, or fewer "
-           "annotations"});
+           std::string(why_dropped(track))});
   }
 
   // Notes name the cause: full buffers of CUPTI, say, or records that CUPTI left unreadable.

@@ -55,8 +55,10 @@ struct Machine {
   std::string fault;
   LaunchShape shape = {};
   std::vector<std::unique_ptr<Thread>> threads;
-  size_t count = 0;   ///< threads of a block
-  size_t number = 0;  ///< of the thread that runs
+  size_t count = 0;     ///< threads of a block
+  size_t number = 0;    ///< of the thread that runs
+  size_t blocks = 0;    ///< that have begun in this launch
+  size_t barriers = 0;  ///< that the running block has passed
   std::vector<SharedArray> shared;
   std::mt19937 random;
   uint64_t clock_ns = 0;
@@ -211,6 +213,7 @@ bool pass_barrier() {
   }
 
   for (size_t i = 0; i < machine().count; ++i) machine().threads[i]->state = State::kReady;
+  ++machine().barriers;
   return true;
 }
 
@@ -219,6 +222,8 @@ void run_block(std::vector<std::vector<size_t>>& groups, std::function<void()> c
   for (SharedArray const& array : machine().shared)
     std::fill_n(static_cast<unsigned char*>(array.memory->data()), array.memory->bytes(), 0xFFU);
   start_threads(work);
+  ++machine().blocks;
+  machine().barriers = 0;
 
   do {
     for (std::vector<size_t>& group : groups) {
@@ -302,6 +307,7 @@ void run_grid(LaunchShape const& shape, std::function<void()> const& thread) {
   m.shape = shape;
   m.count = size_t{shape.block.x} * shape.block.y * shape.block.z;
   while (m.threads.size() < m.count) m.threads.push_back(std::make_unique<Thread>());
+  m.blocks = 0;
   m.random.seed(1);
   blockDim = shape.block;
   gridDim = shape.grid;
@@ -336,6 +342,13 @@ void* find_shared(int id, size_t bytes, char const* name) {
 }
 void* find_dynamic_shared(char const* name) {
   return find_shared(kDynamicShared, machine().shape.shared_bytes, name);
+}
+
+Place running_place() { return {machine().blocks, machine().number, machine().barriers}; }
+
+void stop_with_fault(std::string const& what) {
+  set_fault(place() + " " + what);
+  for (;;) Fiber::suspend();
 }
 
 void wait_at_barrier() {

@@ -39,7 +39,7 @@ std::vector<std::string> const& compiled_launch_sites();
 /// The launch sites that were launched.
 std::vector<std::string> launched_sites();
 
-// What translated sources call (translate.py).
+// What translated sources call (translate.py, ptx/translate_ptx.py).
 
 struct Kernel {
   char const* name;
@@ -84,5 +84,14 @@ T* dynamic_shared(char const* name) {
 
 void wait_at_barrier();
 float shuffle_xor(unsigned mask, float value, int lane_mask);
+
+/// Where the running thread is: its block, from 1 on in each launch, its number there, and how many
+/// barriers the block has passed.
+struct Place {
+  size_t block, thread, barriers;
+};
+Place running_place();
+/// The running thread's fault: `what` follows its kernel, block and number.
+[[noreturn]] void stop_with_fault(std::string const& what);
 
 }  // namespace stepscope::cuda_emulation

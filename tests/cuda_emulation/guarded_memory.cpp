@@ -58,6 +58,8 @@ bool GuardedMemory::has_page_of(void const* address) const {
   return address >= pages_ && address < pages_ + body_ + 2 * kPage;
 }
 
+std::vector<GuardedMemory const*> const& living_memories() { return living(); }
+
 std::string describe_address(void const* address) {
   for (GuardedMemory const* const memory : living()) {
     if (!memory->has_page_of(address)) continue;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace stepscope::cuda_emulation {
 
@@ -37,6 +38,9 @@ class GuardedMemory {
   size_t bytes_;
   char* data_;
 };
+
+/// All arrays that exist now.
+std::vector<GuardedMemory const*> const& living_memories();
 
 /// Where an address is, in words: "4 bytes behind array 2 (of 400 bytes)", or "0x10, in no array".
 std::string describe_address(void const* address);

@@ -4,7 +4,10 @@
 Each mutant is a library with one translated source, which the test program loads in front of its own kernels (LD_PRELOAD). The
 unchanged sources are run the same way and must pass. A mutant whose text is no longer in the source is an error: it then proves nothing.
 
-usage: mutants.py --tests PROGRAM --compiler CXX --work FOLDER [--jobs 2] [NAME…]     all mutants, or those whose name has a NAME
+With --nvcc it translates the PTX that nvcc makes of the mutant, for the test program of ptx/.
+
+usage: mutants.py --tests PROGRAM --compiler CXX --work FOLDER [--nvcc NVCC] [--jobs 2] [NAME…]
+       all mutants, or those whose name has a NAME
 """
 import argparse
 import dataclasses
@@ -16,8 +19,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 import translate
+import translation
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(HERE, "ptx"))
+import translate_ptx
+
 KERNELS = "workloads/backend/cuda"
 ELEMENTS, LAYERS = f"{KERNELS}/element_kernels.cu", f"{KERNELS}/layer_kernels.cu"
 TIMEOUT_S = 240
@@ -59,7 +67,7 @@ MUTANTS = (
     Mutant("vectors where rows are odd and arrays aligned", LAYERS, "columns % 4 == 0 && aligned(x)", "aligned(x)", "/Bias"),
     Mutant("vectors where arrays are not aligned", LAYERS, " && aligned(x) && aligned(bias) && aligned(y)", "", "/Bias"),
     Mutant("bfloat16 is cut off, not rounded", LAYERS, "__bfloat16_as_ushort(__float2bfloat16_rn(x[i]))",
-           "static_cast<Bf16>(std::bit_cast<uint32_t>(x[i]) >> 16U)", "Conversions"),
+           "static_cast<Bf16>(*reinterpret_cast<uint32_t const*>(x + i) >> 16U)", "Conversions"),
     Mutant("the last source of a mean is left out", LAYERS, "m < arrays.sources", "m + 1 < arrays.sources", "Means"),
     Mutant("a slow device is as fast as the others", LAYERS, "end + (end - *begin_ns)", "end", "ASlowDevice"),
 )
@@ -69,18 +77,32 @@ def mutated(mutant):
     with open(os.path.join(ROOT, mutant.source), encoding="utf-8") as file:
         text = file.read()
     if text.count(mutant.old) != mutant.count:
-        raise translate.TranslationError(f"{mutant.source} has {text.count(mutant.old)} times, not {mutant.count}: {mutant.old!r}. "
+        raise translation.TranslationError(f"{mutant.source} has {text.count(mutant.old)} times, not {mutant.count}: {mutant.old!r}. "
                                          "Change the mutant with the source")
     return text.replace(mutant.old, mutant.new)
 
 
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def compile_library(options, text, source, name):
     """A library with one translated source."""
-    path = os.path.join(options.work, name)
-    with open(f"{path}.cpp", "w", encoding="utf-8") as file:
-        file.write(translate.translate(text, source))
+    path, objects = os.path.join(options.work, name), []
+    if options.nvcc:
+        write(f"{path}.cu", text)
+        subprocess.run([options.nvcc, "-std=c++20", "-O3", "-c", "-I", ROOT, "-diag-suppress", "20014", "-Xcompiler", "-fPIC",
+                        "-gencode=arch=compute_90,code=[sm_90,compute_90]", "--keep", "--keep-dir", options.work, "-o", f"{path}.o",
+                        f"{path}.cu"], check=True)
+        with open(f"{path}.ptx", encoding="utf-8") as file:
+            write(f"{path}.cpp", translate_ptx.translate(file.read(), source))
+        objects = [f"{path}.o"]
+    else:
+        write(f"{path}.cpp", translate.translate(text, source))
+
     subprocess.run([options.compiler, *options.flags.split(), "-std=c++20", "-O0", "-w", "-fPIC", "-shared", "-I", ROOT, "-I",
-                    os.path.join(ROOT, "tests/cuda_emulation/toolkit"), f"{path}.cpp", "-o", f"{path}.so"], check=True)
+                    os.path.join(HERE, "toolkit"), f"{path}.cpp", *objects, "-o", f"{path}.so"], check=True)
     return f"{path}.so"
 
 
@@ -101,7 +123,7 @@ def judge(options, number, mutant):
     """(True where the mutant was caught, a line about it)"""
     try:
         library = compile_library(options, mutated(mutant), mutant.source, f"mutant_{number}")
-    except (translate.TranslationError, subprocess.CalledProcessError) as error:
+    except (translation.TranslationError, subprocess.CalledProcessError) as error:
         return False, f"ERROR     {mutant.name}: {error}"
     passed, first = run_tests(options, library, mutant.group)
     verdict = {True: "SURVIVED", False: "caught", None: "ERROR"}[passed]
@@ -122,6 +144,7 @@ def main():
     parser.add_argument("--compiler", default="c++")
     parser.add_argument("--flags", default="", help="of the compiler, as the kernels of the tests are compiled")
     parser.add_argument("--work", required=True)
+    parser.add_argument("--nvcc", help="makes the PTX that is translated; else the source itself is")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()

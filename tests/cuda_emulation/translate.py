@@ -12,7 +12,9 @@ another asm, is an error.
 usage: translate.py SOURCE.cu OUTPUT.cpp
 """
 import re
-import sys
+
+import translation
+from translation import TranslationError
 
 NAMESPACE = "::stepscope::cuda_emulation::"
 LAUNCH = re.compile(r"\b(\w+(?:<[^<>;(){}]*>)?)\s*<<<")
@@ -24,10 +26,6 @@ LEFTOVERS = re.compile(r"<<<|>>>|\basm\b|\b__shared__\b")
 # CUDA's own limit, for kernels without __launch_bounds__.
 MOST_THREADS = "1024"
 PAIRS = {"(": ")", "[": "]", "{": "}"}
-
-
-class TranslationError(Exception):
-    pass
 
 
 def closing(text, at):
@@ -95,18 +93,5 @@ def translate(text, path):
     return f'#include "tests/cuda_emulation/device_code.h"\n#line 1 "{path}"\n{text}'
 
 
-def main(source, output):
-    with open(source, encoding="utf-8") as file:
-        text = file.read()
-    try:
-        translation = translate(text, source)
-    except TranslationError as error:
-        sys.exit(f"{source}: {error}")
-    with open(output, "w", encoding="utf-8") as file:
-        file.write(translation)
-
-
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    main(*sys.argv[1:])
+    translation.main(translate, __doc__)

@@ -41,7 +41,8 @@ WORKLOADS = (
     Workload("cifar10", "run cifar10 --no-evaluate --batch 2 " + SMALL),
     Workload("cifar10 without overlap", "run cifar10 --no-evaluate --no-overlap --batch 2 " + SMALL),
     Workload("cifar10 with graphs", "run cifar10 --no-evaluate --cuda-graphs --batch 2 " + SMALL),
-    Workload("gan", "run gan --batch 1 " + SMALL),
+    # A copy waits until its input was used. Here all inputs of a step stay until its end, for which the host has waited before.
+    Workload("gan", "run gan --batch 1 " + SMALL, unseen=("14<13", "18<17")),
     Workload("gpt", "run gpt --no-evaluate --batch 1 " + SMALL),
     Workload("split gpipe", SPLIT),
     Workload("split 1f1b", SPLIT + "--schedule 1f1b"),
