@@ -108,23 +108,19 @@ void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
   }
 }
 
-/// A thread's rows go through the recorder's buffers. A stream's rows come from CUPTI, and only ops
-/// without times are lost.
-std::string_view why_dropped(model::Track const& track) {
-  if (track.kind == model::TrackKind::kThread)
-    return "the recorder's buffers were full: record with a larger --buffer-mb, or fewer "
-           "annotations";
-  return "they have no possible times: see the lines below";
+/// A stream loses only device ops that CUPTI could not time; a note of the trace counts them, too.
+Loss lost_of_track(model::Track const& track) {
+  char const* const of = track.kind == model::TrackKind::kThread ? "thread" : "track";
+  bool const is_stream = track.kind == model::TrackKind::kStream;
+  return {fmt::format("{} events of {} {}", base::format_count(track.dropped), of, track.name),
+          is_stream ? "CUPTI gave no possible times for them: see the lines below"
+                    : "the recorder's buffers were full: record with a larger --buffer-mb, or "
+                      "fewer annotations"};
 }
 
 void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
-  for (model::Track const& track : file.tracks()) {
-    if (track.dropped > 0)
-      diagnosis.losses.push_back(
-          {fmt::format("{} of {} {}", base::format_count(track.dropped, "event"),
-                       track.kind == model::TrackKind::kThread ? "thread" : "track", track.name),
-           std::string(why_dropped(track))});
-  }
+  for (model::Track const& track : file.tracks())
+    if (track.dropped > 0) diagnosis.losses.push_back(lost_of_track(track));
 
   // Notes name the cause: full buffers of CUPTI, say, or records that CUPTI left unreadable.
   if (file.log().dropped > 0)
