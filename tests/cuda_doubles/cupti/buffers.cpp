@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/cuda_doubles/cupti/records.h"
 #include "tests/cuda_doubles/device/knobs.h"
 
 namespace stepscope::cuda_doubles {
@@ -34,46 +35,8 @@ uint64_t count_records(uint8_t* buffer, size_t bytes) {
 
 }  // namespace
 
-size_t size_of_record(CUpti_ActivityKind kind) {
-  switch (kind) {
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      return sizeof(CUpti_ActivityKernel10);
-    case CUPTI_ACTIVITY_KIND_MEMCPY:
-      return sizeof(CUpti_ActivityMemcpy6);
-    case CUPTI_ACTIVITY_KIND_MEMSET:
-      return sizeof(CUpti_ActivityMemset4);
-    case CUPTI_ACTIVITY_KIND_RUNTIME:
-    case CUPTI_ACTIVITY_KIND_DRIVER:
-      return sizeof(CUpti_ActivityAPI);
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-      return sizeof(CUpti_ActivitySynchronization2);
-    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
-      return sizeof(CUpti_ActivityCudaEvent2);
-    case CUPTI_ACTIVITY_KIND_MEMORY2:
-      return sizeof(CUpti_ActivityMemory4);
-    case CUPTI_ACTIVITY_KIND_DEVICE:
-      return sizeof(CUpti_ActivityDevice5);
-    case CUPTI_ACTIVITY_KIND_CONTEXT:
-      return sizeof(CUpti_ActivityContext3);
-    default:
-      return 0;
-  }
-}
-
 CUptiResult next_record(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record) {
-  if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  size_t offset = 0;
-  if (*record != nullptr)
-    offset = static_cast<size_t>(reinterpret_cast<uint8_t*>(*record) - buffer) +
-             size_of_record((*record)->kind);
-  if (offset + sizeof(CUpti_Activity) > valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-
-  auto* const next = reinterpret_cast<CUpti_Activity*>(buffer + offset);
-  size_t const size = size_of_record(next->kind);
-  if (size == 0) return CUPTI_ERROR_INVALID_KIND;
-  if (offset + size > valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-  *record = next;
-  return CUPTI_SUCCESS;
+  return next_record_of(cupti_version(), buffer, valid_bytes, record);
 }
 
 void ActivityBuffers::set_callbacks(Request request, Complete complete) {
@@ -160,6 +123,7 @@ void ActivityBuffers::flush(bool is_forced) {
     deliver(*buffer);
     buffer = nullptr;
   }
+  ledger_.write();  // records dropped since the last buffer was handed over
 }
 
 size_t ActivityBuffers::take_dropped() { return std::exchange(dropped_, 0); }

@@ -16,9 +16,6 @@
 
 namespace stepscope::cuda_doubles {
 
-/// Bytes of a record in the layout of CUDA 13.0; 0 = no such kind here.
-size_t size_of_record(CUpti_ActivityKind kind);
-
 struct ActivityBuffer {
   uint8_t* data = nullptr;
   size_t size = 0, used = 0;
@@ -69,9 +66,7 @@ class ActivityBuffers {
   uint64_t records_asked_ = 0;
 };
 
-/// The next record behind `record`, or the first where it is null
-/// ("cuptiActivityGetNextRecord"). A record of no kind ends the reading for good, as the real
-/// libcupti of CUDA 13.0 does on a hand-made buffer.
+/// next_record_of() the version that this CUPTI pretends to be.
 CUptiResult next_record(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record);
 
 }  // namespace stepscope::cuda_doubles

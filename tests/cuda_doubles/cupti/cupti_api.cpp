@@ -4,6 +4,7 @@
 
 #include "tests/cuda_doubles/cupti/function_names.h"
 #include "tests/cuda_doubles/cupti/recorder.h"
+#include "tests/cuda_doubles/cupti/records.h"
 #include "tests/cuda_doubles/cupti/subscribers.h"
 
 // NOLINTBEGIN(readability-identifier-naming): names of CUPTI.
@@ -26,9 +27,7 @@ extern "C" {
 
 /// 19 to 28 are those of CUDA 12, 13xxyy those of CUDA 13.
 CUptiResult cuptiGetVersion(uint32_t* version) {
-  constexpr int64_t kOf13v0Update1 = 130'001;
-  *version = static_cast<uint32_t>(
-      stepscope::cuda_doubles::number_of_knob("DOUBLE_CUPTI_VERSION", kOf13v0Update1));
+  *version = stepscope::cuda_doubles::cupti_version();
   return CUPTI_SUCCESS;
 }
 

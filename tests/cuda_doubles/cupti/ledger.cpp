@@ -24,15 +24,16 @@ std::string function_of(CUpti_Activity const& record) {
 
 }  // namespace
 
+/// Through the oldest layouts: their fields are at the same places in all versions.
 void Ledger::count(CUpti_Activity const& record) {
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
-      auto const& kernel = reinterpret_cast<CUpti_ActivityKernel10 const&>(record);
+      auto const& kernel = reinterpret_cast<CUpti_ActivityKernel9 const&>(record);
       ++counts_[kernel.start == 0 || kernel.end == 0 ? "kernels without times" : "kernels"];
       break;
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
-      auto const& copy = reinterpret_cast<CUpti_ActivityMemcpy6 const&>(record);
+      auto const& copy = reinterpret_cast<CUpti_ActivityMemcpy5 const&>(record);
       ++counts_[copy.start == 0 || copy.end == 0 ? "copies without times" : "copies"];
       counts_["copied bytes"] += copy.bytes;
       break;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <thread>
 
+#include "tests/cuda_doubles/cupti/records.h"
 #include "tests/cuda_doubles/device/visible_devices.h"
 
 namespace stepscope::cuda_doubles {
@@ -37,108 +38,12 @@ int64_t measure_lead() {
   return number_of_knob("DOUBLE_CUPTI_AHEAD_NS", lead);
 }
 
-CUpti_ActivityKind kind_of(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kKernel:
-      return CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    case OperationKind::kCopy:
-      return CUPTI_ACTIVITY_KIND_MEMCPY;
-    case OperationKind::kFill:
-      return CUPTI_ACTIVITY_KIND_MEMSET;
-    case OperationKind::kOther:
-      break;
-  }
-  return CUPTI_ACTIVITY_KIND_INVALID;
-}
-
 CUpti_ActivityKind kind_of(ApiCall const& call) {
   return call.domain == CUPTI_CB_DOMAIN_RUNTIME_API ? CUPTI_ACTIVITY_KIND_RUNTIME
                                                     : CUPTI_ACTIVITY_KIND_DRIVER;
 }
 
 uint32_t system_thread() { return static_cast<uint32_t>(::syscall(SYS_gettid)); }
-
-template <class Record>
-void fill_common(Record& record, Operation const& operation) {
-  record.kind = kind_of(operation.kind);
-  record.deviceId = static_cast<uint32_t>(operation.device);
-  record.contextId = operation.context;
-  record.streamId = operation.stream;
-  record.correlationId = operation.correlation;
-  record.graphId = operation.graph;
-  record.graphNodeId = operation.graph_node;
-}
-
-CUpti_ActivityKernel10 kernel_record(Operation const& operation, char const* name) {
-  CUpti_ActivityKernel10 record{};
-  fill_common(record, operation);
-
-  auto const& [grid, block] = std::pair(operation.grid, operation.block);
-  record.gridX = static_cast<int32_t>(grid.x);
-  record.gridY = static_cast<int32_t>(grid.y);
-  record.gridZ = static_cast<int32_t>(grid.z);
-  record.blockX = static_cast<int32_t>(block.x);
-  record.blockY = static_cast<int32_t>(block.y);
-  record.blockZ = static_cast<int32_t>(block.z);
-  record.registersPerThread = 32;
-  record.dynamicSharedMemory = static_cast<int32_t>(operation.shared_bytes);
-  record.name = name;
-  return record;
-}
-
-CUpti_ActivityMemcpy6 copy_record(Operation const& operation) {
-  CUpti_ActivityMemcpy6 record{};
-  fill_common(record, operation);
-  record.copyKind = operation.copy_kind;
-  record.srcKind = operation.source_memory;
-  record.dstKind = operation.target_memory;
-  record.bytes = operation.bytes;
-  return record;
-}
-
-CUpti_ActivityMemset4 fill_record_of(Operation const& operation) {
-  CUpti_ActivityMemset4 record{};
-  fill_common(record, operation);
-  record.bytes = operation.bytes;
-  record.memoryKind = operation.target_memory;
-  return record;
-}
-
-template <class Record>
-void put(RecordPlace const& place, Record const& record) {
-  std::memcpy(place.data(), &record, sizeof record);
-}
-
-template <class Record>
-void put_times(RecordPlace const& place, uint64_t start, uint64_t end) {
-  auto& record = *reinterpret_cast<Record*>(place.data());
-  record.start = start;
-  record.end = end;
-}
-
-/// As the engine numbers devices.
-CUpti_ActivityDevice5 device_record(int device) {
-  CUpti_ActivityDevice5 record{};
-  record.kind = CUPTI_ACTIVITY_KIND_DEVICE;
-  record.id = static_cast<uint32_t>(device);
-  record.name = "Double of a GPU";
-  record.globalMemorySize = uint64_t{4} << 30U;
-  record.numMultiprocessors = 4;
-  record.maxWarpsPerMultiprocessor = 64;
-  record.maxBlocksPerMultiprocessor = 32;
-  record.maxSharedMemoryPerMultiprocessor = 228 << 10;
-  record.maxRegistersPerMultiprocessor = 65536;
-  record.numThreadsPerWarp = 32;
-  record.computeCapabilityMajor = 9;
-
-  record.uuid.bytes[0] = first_uuid_byte(engine()->number_on_machine(device));
-  if (number_of_knob("DOUBLE_CUDA_MIG", 0) != 0) {
-    record.isMigEnabled = 1;
-    record.migUuid.bytes[0] = record.uuid.bytes[0];
-    record.migUuid.bytes[1] = 1;
-  }
-  return record;
-}
 
 }  // namespace
 
@@ -275,16 +180,16 @@ void Recorder::call_ends(ApiCall const& call) {
   {
     std::lock_guard const lock(mutex_);
     if (wants_call(call)) {
-      CUpti_ActivityAPI record{};
-      record.kind = kind_of(call);
-      record.cbid = call.number;
-      record.start = time_of(call.start_ns);
-      record.end = time_of(call.end_ns);
-      record.processId = static_cast<uint32_t>(::getpid());
-      record.threadId = system_thread();
-      record.correlationId = call.correlation;
-      record.returnValue = static_cast<uint32_t>(call.result);
-      add(record);
+      add(CallLayouts{}, [&](auto& record) {
+        record.kind = kind_of(call);
+        record.cbid = call.number;
+        record.start = time_of(call.start_ns);
+        record.end = time_of(call.end_ns);
+        record.processId = static_cast<uint32_t>(::getpid());
+        record.threadId = system_thread();
+        record.correlationId = call.correlation;
+        record.returnValue = static_cast<uint32_t>(call.result);
+      });
     }
   }
 
@@ -317,39 +222,34 @@ bool Recorder::wants_call(ApiCall const& call) const {
   return chosen != functions_.end() ? chosen->second : wants(kind_of(call));
 }
 
-template <class Record>
-void Recorder::add(Record const& record) {
-  RecordPlace const place = buffers_.reserve(sizeof record);
-  if (place.buffer != nullptr) put(place, record);
+template <class Layouts, class Fill>
+void Recorder::add(Layouts layouts, Fill&& fill) {
+  with_record(layouts, cupti_version(), [&](auto record) {
+    fill(record);
+    RecordPlace const place = buffers_.reserve(sizeof record);
+    if (place.buffer != nullptr) std::memcpy(place.data(), &record, sizeof record);
+  });
 }
 
 void Recorder::add_devices() {
-  for (int device = 0; device < engine()->device_count(); ++device) add(device_record(device));
-}
-
-void Recorder::fill_record(Operation const& operation, RecordPlace const& place) {
-  switch (operation.kind) {
-    case OperationKind::kKernel:
-      put(place, kernel_record(operation, kernel_names_.insert(operation.name).first->c_str()));
-      break;
-    case OperationKind::kCopy:
-      put(place, copy_record(operation));
-      break;
-    case OperationKind::kFill:
-      put(place, fill_record_of(operation));
-      break;
-    case OperationKind::kOther:
-      break;
-  }
+  bool const is_mig = number_of_knob("DOUBLE_CUDA_MIG", 0) != 0;
+  for (int device = 0; device < engine()->device_count(); ++device)
+    add(DeviceLayouts{}, [&](auto& record) {
+      describe_device(record, device, first_uuid_byte(engine()->number_on_machine(device)), is_mig);
+    });
 }
 
 void* Recorder::operation_queued(Operation const& operation) {
   std::lock_guard const lock(mutex_);
   CUpti_ActivityKind const kind = kind_of(operation.kind);
   if (!wants(kind)) return nullptr;
-  RecordPlace place = buffers_.reserve(size_of_record(kind));
+  RecordPlace place = buffers_.reserve(bytes_of_record(kind, cupti_version()));
   if (place.buffer == nullptr) return nullptr;
-  fill_record(operation, place);
+
+  bool const is_kernel = operation.kind == OperationKind::kKernel;
+  char const* const name =
+      is_kernel ? kernel_names_.insert(operation.name).first->c_str() : nullptr;
+  write_operation(place.data(), operation, name);
   ++place.buffer->under_way;
   return new RecordPlace(std::move(place));
 }
@@ -362,20 +262,6 @@ bool Recorder::loses_times() {
          ++kernels_done_ % kEvery == 0;
 }
 
-void Recorder::set_times(Operation const& operation, RecordPlace const& place, uint64_t start,
-                         uint64_t end) const {
-  switch (operation.kind) {
-    case OperationKind::kKernel:
-      return put_times<CUpti_ActivityKernel10>(place, start, end);
-    case OperationKind::kCopy:
-      return put_times<CUpti_ActivityMemcpy6>(place, start, end);
-    case OperationKind::kFill:
-      return put_times<CUpti_ActivityMemset4>(place, start, end);
-    case OperationKind::kOther:
-      break;
-  }
-}
-
 void Recorder::operation_done(void* token, Operation const& operation, int64_t start_ns,
                               int64_t end_ns) {
   if (token == nullptr) return;
@@ -384,66 +270,70 @@ void Recorder::operation_done(void* token, Operation const& operation, int64_t s
   ActivityBuffers::end_operation(*place);
   bool const is_lost = operation.kind == OperationKind::kKernel && loses_times();
   if (place->buffer->is_delivered || is_lost) return;
-  set_times(operation, *place, time_of(start_ns), time_of(end_ns));
+  write_times(place->data(), operation.kind, time_of(start_ns), time_of(end_ns));
 }
 
 void Recorder::memory_changed(MemoryEvent const& event) {
   std::lock_guard const lock(mutex_);
   if (!wants(CUPTI_ACTIVITY_KIND_MEMORY2)) return;
 
-  CUpti_ActivityMemory4 record{};
-  record.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
-  record.memoryOperationType = event.is_allocation ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION
-                                                   : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
-  record.memoryKind = static_cast<CUpti_ActivityMemoryKind>(event.memory);
-  record.correlationId = event.correlation;
-  record.address = event.address;
-  record.bytes = event.bytes;
-  record.timestamp = time_of(now_ns());
-  record.processId = static_cast<uint32_t>(::getpid());
-  record.deviceId = static_cast<uint32_t>(event.device);
-  record.contextId = record.deviceId + 1;
-  add(record);
+  add(MemoryLayouts{}, [&](auto& record) {
+    record.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
+    record.memoryOperationType = event.is_allocation
+                                     ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION
+                                     : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+    record.memoryKind = static_cast<CUpti_ActivityMemoryKind>(event.memory);
+    record.correlationId = event.correlation;
+    record.address = event.address;
+    record.bytes = event.bytes;
+    record.timestamp = time_of(now_ns());
+    record.processId = static_cast<uint32_t>(::getpid());
+    record.deviceId = static_cast<uint32_t>(event.device);
+    record.contextId = record.deviceId + 1;
+  });
 }
 
 void Recorder::waited(Synchronization const& wait) {
   std::lock_guard const lock(mutex_);
   if (!wants(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) return;
 
-  CUpti_ActivitySynchronization2 record{};
-  record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
-  record.type = static_cast<CUpti_ActivitySynchronizationType>(wait.type);
-  record.start = time_of(wait.start_ns);
-  record.end = time_of(wait.end_ns);
-  record.correlationId = wait.correlation;
-  record.contextId = wait.context;
-  record.streamId = wait.stream;
-  record.cudaEventId = wait.event;
-  add(record);
+  add(SyncLayouts{}, [&](auto& record) {
+    record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+    record.type = static_cast<CUpti_ActivitySynchronizationType>(wait.type);
+    record.start = time_of(wait.start_ns);
+    record.end = time_of(wait.end_ns);
+    record.correlationId = wait.correlation;
+    record.contextId = wait.context;
+    record.streamId = wait.stream;
+    record.cudaEventId = wait.event;
+  });
 }
 
 void Recorder::event_recorded(EventRecord const& event) {
   std::lock_guard const lock(mutex_);
   if (!wants(CUPTI_ACTIVITY_KIND_CUDA_EVENT)) return;
-  CUpti_ActivityCudaEvent2 record{};
-  record.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
-  record.correlationId = event.correlation;
-  record.contextId = event.context;
-  record.streamId = event.stream;
-  record.eventId = event.event;
-  add(record);
+  add(EventLayouts{}, [&](auto& record) {
+    record.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+    record.correlationId = event.correlation;
+    record.contextId = event.context;
+    record.streamId = event.stream;
+    record.eventId = event.event;
+  });
 }
 
 void Recorder::context_made(int device, uint32_t context) {
   constexpr uint16_t kDefaultStream = 7;
   std::lock_guard const lock(mutex_);
   if (!wants(CUPTI_ACTIVITY_KIND_CONTEXT)) return;
-  CUpti_ActivityContext3 record{};
-  record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
-  record.contextId = context;
-  record.deviceId = static_cast<uint32_t>(device);
-  record.nullStreamId = kDefaultStream;
-  add(record);
+
+  add(ContextLayouts{}, [&](auto& record) {
+    record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
+    record.contextId = context;
+    record.deviceId = static_cast<uint32_t>(device);
+    record.nullStreamId = kDefaultStream;
+    if constexpr (requires { record.processId; })
+      record.processId = static_cast<uint64_t>(::getpid());
+  });
 }
 
 }  // namespace stepscope::cuda_doubles

@@ -65,12 +65,10 @@ class Recorder final : public Observer {
   // With the mutex held.
   [[nodiscard]] bool wants(CUpti_ActivityKind kind) const;
   [[nodiscard]] bool wants_call(ApiCall const& call) const;
-  template <class Record>
-  void add(Record const& record);
+  /// Adds a record that `fill` fills in, in the structure of the version at hand.
+  template <class Layouts, class Fill>
+  void add(Layouts layouts, Fill&& fill);
   void add_devices();
-  void fill_record(Operation const& operation, RecordPlace const& place);
-  void set_times(Operation const& operation, RecordPlace const& place, uint64_t start,
-                 uint64_t end) const;
   [[nodiscard]] bool loses_times();
 
   std::mutex mutex_;

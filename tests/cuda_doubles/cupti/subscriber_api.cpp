@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "tests/cuda_doubles/cupti/records.h"
 #include "tests/cuda_doubles/cupti/subscribers.h"
 
 namespace stepscope::cuda_doubles {
@@ -18,17 +19,11 @@ struct Parameters {
   uint8_t allows_others;
 };
 
-constexpr int64_t kFirstWithSeveral = 130'200;
+constexpr uint32_t kFirstWithSeveral = k13v2;
 constexpr int64_t kFirstDriverWithSeveral = 13'030;
 
 /// CUpti_ActivityAttribute, as the reference lists them behind the 11 of CUDA 13.0.
 enum Attribute : int { kSubscriberState = 12, kHardwareEvents = 13, kEndOfList = 24 };
-
-int64_t version() {
-  uint32_t number = 0;
-  cuptiGetVersion(&number);
-  return number;
-}
 
 void copy_name(std::string const& name, Parameters const& parameters) {
   if (parameters.other_name == nullptr || parameters.other_name_bytes == 0) return;
@@ -67,10 +62,10 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc
   auto const* const given = reinterpret_cast<Parameters const*>(params);
   // The real libcupti of CUDA 13.0 Update 1 refuses a structure that is larger than it knows.
   bool const is_large = given != nullptr && given->bytes > offsetof(Parameters, allows_others);
-  if (is_large && version() < kFirstWithSeveral) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (is_large && cupti_version() < kFirstWithSeveral) return CUPTI_ERROR_INVALID_PARAMETER;
 
   Subscribers::Applicant applicant{.callback = callback, .data = data};
-  applicant.is_classic = version() < kFirstWithSeveral;
+  applicant.is_classic = cupti_version() < kFirstWithSeveral;
   if (given != nullptr && given->name != nullptr) applicant.name = given->name;
   applicant.allows_others = is_large && given->allows_others != 0;
 
