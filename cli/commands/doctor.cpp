@@ -112,7 +112,7 @@ void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
 Loss lost_of_track(model::Track const& track) {
   char const* const of = track.kind == model::TrackKind::kThread ? "thread" : "track";
   bool const is_stream = track.kind == model::TrackKind::kStream;
-  return {fmt::format("{} events of {} {}", base::format_count(track.dropped), of, track.name),
+  return {fmt::format("{} of {} {}", base::format_count(track.dropped, "event"), of, track.name),
           is_stream ? "CUPTI gave no possible times for them: see the lines below"
                     : "the recorder's buffers were full: record with a larger --buffer-mb, or "
                       "fewer annotations"};

@@ -254,9 +254,10 @@ void CUPTIAPI CuptiSource::buffer_completed(CUcontext /*context*/, uint32_t /*st
 }
 
 /// In an exiting program CUPTI's memory is to be trusted only while the exit handler waits for the
-/// writer, which empties it.
+/// writer, which empties it: now, or when the round is over in which it is.
 void CuptiSource::count_lost(std::span<uint8_t> records) {
-  if ((exiting_ && !is_emptying_) || pool_.closed()) return;
+  bool const handler_waits = is_emptying_ || exit_flush_ == ExitFlush::kAsked;
+  if ((exiting_ && !handler_waits) || pool_.closed()) return;
   uint64_t lost = 0;
   CUpti_Activity* record = nullptr;
   while (next_record(control_->api(), control_->reader(), records, &record) == CUPTI_SUCCESS)

@@ -192,6 +192,29 @@ TEST_F(CuptiSourceTest, counts_what_it_had_no_room_for_when_the_exit_handler_emp
   EXPECT_EQ(source->dropped(), 6U);
 }
 
+TEST_F(CuptiSourceTest, counts_what_it_had_no_room_for_in_the_round_in_which_the_program_exits) {
+  version = cupti::k12v4;
+  source->driver_starts();
+  drain();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(fake.request());  // the last is an overflow buffer
+  std::thread exiting;
+  fake.inside = [&](std::string const& call) {
+    if (call != "ActivityFlushAll" || exiting.joinable()) return;
+    exiting = std::thread([this] { source->program_exits(); });
+    while (!source->is_exiting()) std::this_thread::yield();
+    fake.complete_last(launches(1, 3));
+  };
+
+  {
+    RoundWriter const writer([this] { drain(); });
+    while (!source->is_exiting()) std::this_thread::yield();
+    source->program_exits();  // returns when the other one may, too
+  }
+  exiting.join();
+  finish();
+  EXPECT_EQ(source->dropped(), 6U);
+}
+
 TEST_F(CuptiSourceTest, is_emptied_after_a_crash_but_only_when_the_rest_was_written) {
   source->driver_starts();
   ASSERT_TRUE(fake.request());
