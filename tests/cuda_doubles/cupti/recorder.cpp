@@ -273,6 +273,11 @@ void Recorder::operation_done(void* token, Operation const& operation, int64_t s
   write_times(place->data(), operation.kind, time_of(start_ns), time_of(end_ns));
 }
 
+void Recorder::operation_dropped(void* token) {
+  std::lock_guard const lock(mutex_);
+  delete static_cast<RecordPlace*>(token);
+}
+
 void Recorder::memory_changed(MemoryEvent const& event) {
   std::lock_guard const lock(mutex_);
   if (!wants(CUPTI_ACTIVITY_KIND_MEMORY2)) return;

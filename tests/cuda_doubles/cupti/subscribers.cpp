@@ -139,6 +139,12 @@ void Subscribers::operation_done(void* token, Operation const& operation, int64_
     recorder->operation_done(its_token, operation, start_ns, end_ns);
 }
 
+void Subscribers::operation_dropped(void* token) {
+  std::unique_ptr<Tokens> const tokens(static_cast<Tokens*>(token));
+  if (tokens == nullptr) return;
+  for (auto const& [recorder, its_token] : *tokens) recorder->operation_dropped(its_token);
+}
+
 void Subscribers::memory_changed(MemoryEvent const& event) {
   tell([&](Recorder& recorder) { recorder.memory_changed(event); });
 }

@@ -48,6 +48,7 @@ class Subscribers final : public Observer {
   void* operation_queued(Operation const& operation) override;
   void operation_done(void* token, Operation const& operation, int64_t start_ns,
                       int64_t end_ns) override;
+  void operation_dropped(void* token) override;
   void memory_changed(MemoryEvent const& event) override;
   void waited(Synchronization const& wait) override;
   void event_recorded(EventRecord const& record) override;

@@ -60,16 +60,18 @@ struct EventRecord {
 };
 
 /// A tool that watches the engine: CUPTI's double implements it. Calls come on the thread that
-/// makes the CUDA call, operation_done() on the stream's thread.
+/// makes the CUDA call, operation_done() and operation_dropped() on the stream's thread.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void call_begins(ApiCall const& call) = 0;
   virtual void call_ends(ApiCall const& call) = 0;
-  /// The result is passed to operation_done(); null when nothing is recorded.
+  /// The result is passed to one of the next two; null when nothing is recorded.
   virtual void* operation_queued(Operation const& operation) = 0;
   virtual void operation_done(void* token, Operation const& operation, int64_t start_ns,
                               int64_t end_ns) = 0;
+  /// It never runs: its record stays as it is.
+  virtual void operation_dropped(void* token) = 0;
   virtual void memory_changed(MemoryEvent const& event) = 0;
   virtual void waited(Synchronization const& wait) = 0;
   virtual void event_recorded(EventRecord const& record) = 0;

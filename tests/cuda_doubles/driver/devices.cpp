@@ -50,13 +50,14 @@ int DriverEngine::current_device() const { return current_device_of_thread; }
 cudaError_t DriverEngine::set_current_device(int device) {
   if (device < 0 || device >= device_count()) return cudaErrorInvalidDevice;
   current_device_of_thread = device;
-  if (has_context_[index_of(device)].exchange(true)) return cudaSuccess;
+  std::atomic<bool>& has_context = has_context_[index_of(device)];
+  if (has_context || has_context.exchange(true)) return cudaSuccess;
   if (Observer* const tool = observer_) tool->context_made(device, context_of(device));
   return cudaSuccess;
 }
 
 void DriverEngine::begin_call(ApiCall& call) {
-  call.correlation = ++correlations_;
+  call.correlation = next(correlations_);
   correlation_of_thread = call.correlation;
   call.start_ns = now_ns();
   if (Observer* const tool = observer_) tool->call_begins(call);

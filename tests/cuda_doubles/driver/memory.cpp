@@ -25,7 +25,7 @@ cudaError_t DriverEngine::allocate(void** data, size_t bytes) {
   int const device = current_device();
   set_current_device(device);
   {
-    std::lock_guard const lock(mutex_);
+    HiddenLock const lock(mutex_);
     if (used_bytes_[index_of(device)] + bytes > memory_bytes_) return cudaErrorMemoryAllocation;
     used_bytes_[index_of(device)] += bytes;
   }
@@ -42,7 +42,7 @@ cudaError_t DriverEngine::allocate(void** data, size_t bytes) {
   *data = first;
 
   {
-    std::lock_guard const lock(mutex_);
+    HiddenLock const lock(mutex_);
     arrays_[address_of(first)] = {bytes, device};
   }
   if (Activity* const all = activity())
@@ -58,7 +58,7 @@ cudaError_t DriverEngine::free(void* data) {
   if (data == nullptr) return cudaSuccess;
   Array array;
   {
-    std::lock_guard const lock(mutex_);
+    HiddenLock const lock(mutex_);
     auto const found = arrays_.find(address_of(data));
     if (found == arrays_.end()) return cudaErrorInvalidValue;
     array = found->second;
@@ -66,7 +66,7 @@ cudaError_t DriverEngine::free(void* data) {
   for (Stream* const stream : streams_of(array.device)) drain(*stream);
 
   {
-    std::lock_guard const lock(mutex_);
+    HiddenLock const lock(mutex_);
     arrays_.erase(address_of(data));
     used_bytes_[index_of(array.device)] -= array.bytes;
   }
@@ -82,7 +82,7 @@ cudaError_t DriverEngine::free(void* data) {
 }
 
 cudaError_t DriverEngine::pin(void* data, size_t bytes) {
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   uint64_t const begin = address_of(data), end = begin + bytes;
   for (auto const& [other, size] : pinned_)
     if (other < end && begin < other + size) return cudaErrorHostMemoryAlreadyRegistered;
@@ -94,12 +94,12 @@ cudaError_t DriverEngine::pin(void* data, size_t bytes) {
 /// makes this one wait.
 cudaError_t DriverEngine::unpin(void* data) {
   if (number_of_knob("DOUBLE_CUDA_UNPIN_WAITS", 0) != 0) synchronize_device();
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   return pinned_.erase(address_of(data)) == 0 ? cudaErrorHostMemoryNotRegistered : cudaSuccess;
 }
 
 bool DriverEngine::is_pinned(void const* data, size_t bytes) const {
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   auto after = pinned_.upper_bound(address_of(data));
   if (after == pinned_.begin()) return false;
   auto const& [begin, size] = *--after;
@@ -107,7 +107,7 @@ bool DriverEngine::is_pinned(void const* data, size_t bytes) const {
 }
 
 int DriverEngine::device_of(void const* data, size_t bytes) const {
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   auto after = arrays_.upper_bound(address_of(data));
   if (after == arrays_.begin()) return -1;
   auto const& [begin, array] = *--after;
@@ -115,7 +115,7 @@ int DriverEngine::device_of(void const* data, size_t bytes) const {
 }
 
 void DriverEngine::memory_info(size_t* free_bytes, size_t* total_bytes) const {
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   *total_bytes = memory_bytes_;
   *free_bytes = memory_bytes_ - used_bytes_[index_of(current_device())];
 }

@@ -16,9 +16,15 @@
 
 #include "tests/cuda_doubles/device/engine.h"
 #include "tests/cuda_doubles/device/knobs.h"
+#include "tests/cuda_doubles/device/seen_order.h"
 #include "tests/cuda_doubles/device/visible_devices.h"
 
 namespace stepscope::cuda_doubles {
+
+/// A counter orders no threads: the real driver promises no such order.
+inline uint32_t next(std::atomic<uint32_t>& counter) {
+  return counter.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 /// One recording of an event.
 struct Mark {
@@ -49,7 +55,7 @@ struct CUstream_st {
   uint32_t number = 0;
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::function<void()>> queue;
+  std::deque<std::unique_ptr<std::function<void()>>> queue;
   bool is_stopping = false, is_busy = false;
   std::thread thread;
   // While the stream is captured.
@@ -71,7 +77,7 @@ class DriverEngine final : public Engine {
   }
   [[nodiscard]] int current_device() const override;
   cudaError_t set_current_device(int device) override;
-  [[nodiscard]] cudaError_t sticky_error() const override { return sticky_error_; }
+  [[nodiscard]] cudaError_t sticky_error() const override;
   void synchronize_device() override;
   [[nodiscard]] bool has_context(int device) const { return has_context_[index_of(device)]; }
   [[nodiscard]] static uint32_t context_of(int device) { return static_cast<uint32_t>(device) + 1; }
@@ -156,6 +162,7 @@ class DriverEngine final : public Engine {
   std::atomic<uint32_t> correlations_{0}, streams_made_{12}, events_made_{0}, graphs_made_{0};
   std::atomic<int64_t> kernels_queued_{0};
   std::atomic<cudaError_t> sticky_error_{cudaSuccess};
+  mutable std::atomic<int> transfers_running_{0};  ///< copies and fills
   std::atomic<Observer*> observer_{nullptr};
 };
 

@@ -60,20 +60,23 @@ bool is_skipped(std::string const& waiting, uint32_t awaited) {
 }
 
 void reach(Mark& mark) {
-  std::lock_guard const lock(mark.mutex);
+  happens_before(&mark);
+  HiddenLock const lock(mark.mutex);
   mark.is_reached = true;
   mark.reached_ns = now_ns();
   mark.changed.notify_all();
 }
 
 void await(Mark& mark) {
+  HiddenScope const hidden;
   std::unique_lock lock(mark.mutex);
   mark.changed.wait(lock, [&] { return mark.is_reached; });
+  happens_after(&mark);
 }
 
 /// Nothing where it is not reached.
 int64_t reached_ns(Mark& mark, bool& is_reached) {
-  std::lock_guard const lock(mark.mutex);
+  HiddenLock const lock(mark.mutex);
   is_reached = is_reached && mark.is_reached;
   return mark.reached_ns;
 }
@@ -84,7 +87,7 @@ int64_t reached_ns(Mark& mark, bool& is_reached) {
 
 cudaError_t DriverEngine::create_stream(Stream** stream) {
   set_current_device(current_device());
-  *stream = start_stream(current_device(), ++streams_made_);
+  *stream = start_stream(current_device(), next(streams_made_));
   return cudaSuccess;
 }
 
@@ -93,12 +96,13 @@ Stream* DriverEngine::start_stream(int device, uint32_t number) {
   stream->device = device;
   stream->number = number;
   stream->thread = std::thread([this, stream] { run_stream(*stream); });
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   streams_.insert(stream);
   return stream;
 }
 
 void DriverEngine::run_stream(Stream& stream) const {
+  HiddenScope const hidden;
   std::minstd_rand random(stream.number);
   std::chrono::microseconds const delay = delay_of(stream.number);
 
@@ -106,7 +110,7 @@ void DriverEngine::run_stream(Stream& stream) const {
   for (;;) {
     stream.changed.wait(lock, [&] { return stream.is_stopping || !stream.queue.empty(); });
     if (stream.queue.empty()) return;
-    auto const work = std::move(stream.queue.front());
+    auto work = std::move(stream.queue.front());
     stream.queue.pop_front();
     stream.is_busy = true;
     lock.unlock();
@@ -115,7 +119,10 @@ void DriverEngine::run_stream(Stream& stream) const {
       std::this_thread::sleep_for(
           std::chrono::microseconds(static_cast<int64_t>(random()) % jitter_us_));
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
-    work();
+    happens_after(work.get());
+    (*work)();
+    work.reset();
+    happens_before(&stream);
 
     lock.lock();
     stream.is_busy = false;
@@ -128,19 +135,19 @@ Stream* DriverEngine::resolve(Stream* stream) {
   size_t const device = index_of(current_device());
   set_current_device(current_device());
   {
-    std::lock_guard const lock(mutex_);
+    HiddenLock const lock(mutex_);
     if (default_streams_[device] != nullptr) return default_streams_[device];
   }
 
   Stream* const made = start_stream(current_device(), kDefaultStreamNumber);
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   // A second thread that came here at the same time leaves its own unused.
   if (default_streams_[device] == nullptr) default_streams_[device] = made;
   return default_streams_[device];
 }
 
 std::vector<Stream*> DriverEngine::streams_of(int device) const {
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   std::vector<Stream*> result;
   std::copy_if(streams_.begin(), streams_.end(), std::back_inserter(result),
                [&](Stream const* stream) { return stream->device == device; });
@@ -148,40 +155,47 @@ std::vector<Stream*> DriverEngine::streams_of(int device) const {
 }
 
 void DriverEngine::check(Stream* stream) const {
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   if (!streams_.contains(stream)) die(kLibrary, "a stream that is not there");
 }
 
 void DriverEngine::check(Event* event) const {
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   if (!events_.contains(event)) die(kLibrary, "an event that is not there");
 }
 
 void DriverEngine::push(Stream& stream, std::function<void()> work) {
-  std::lock_guard const lock(stream.mutex);
-  stream.queue.push_back(std::move(work));
+  auto queued = std::make_unique<std::function<void()>>(std::move(work));
+  happens_before(queued.get());
+  HiddenLock const lock(stream.mutex);
+  stream.queue.push_back(std::move(queued));
   if (stream.queue.size() == 1) stream.changed.notify_all();
 }
 
 void DriverEngine::drain(Stream& stream) {
+  HiddenScope const hidden;
   std::unique_lock lock(stream.mutex);
   stream.changed.wait(lock, [&] { return stream.queue.empty() && !stream.is_busy; });
+  happens_after(&stream);
 }
 
 /// What is queued is still done ("Stream Management", cudaStreamDestroy).
 cudaError_t DriverEngine::destroy_stream(Stream* stream) {
   check(stream);
   {
-    std::lock_guard const lock(mutex_);
+    HiddenLock const lock(mutex_);
     streams_.erase(stream);
   }
   {
-    std::lock_guard const lock(stream->mutex);
+    HiddenLock const lock(stream->mutex);
     stream->is_stopping = true;
     stream->changed.notify_all();
   }
 
-  stream->thread.join();
+  {
+    HiddenScope const hidden;  // destroying a stream is no wait for it
+    stream->thread.join();
+  }
   delete stream;
   return cudaSuccess;
 }
@@ -197,7 +211,7 @@ cudaError_t DriverEngine::synchronize(Stream* stream) {
   if (Observer* const tool = observer_)
     tool->waited({kStreamSynchronize, start_ns, now_ns(), current_correlation(),
                   context_of(stream->device), stream->number, 0});
-  return sticky_error_;
+  return sticky_error();
 }
 
 void DriverEngine::synchronize_device() {
@@ -209,7 +223,7 @@ void DriverEngine::synchronize_device() {
 }
 
 uint32_t DriverEngine::number_of(Stream* stream, uint32_t* context) {
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   if (!streams_.contains(stream)) return 0;
   *context = context_of(stream->device);
   return stream->number;
@@ -234,10 +248,42 @@ void keep_activity(Operation const& operation, int64_t duration_ns) {
 
 }  // namespace
 
+namespace {
+
+/// Counts an operation that is no kernel while it runs. Kernels are left out: those of NCCL wait
+/// for others.
+class TransferScope {
+ public:
+  TransferScope(Operation const& operation, std::atomic<int>& running)
+      : running_(operation.kind == OperationKind::kKernel ? nullptr : &running) {
+    if (running_ != nullptr) ++*running_;
+  }
+  ~TransferScope() {
+    if (running_ == nullptr) return;
+    happens_before(running_);
+    --*running_;
+  }
+  TransferScope(TransferScope const&) = delete;
+  TransferScope& operator=(TransferScope const&) = delete;
+
+ private:
+  std::atomic<int>* running_;
+};
+
+}  // namespace
+
 /// Whether this is the kernel that DOUBLE_CUDA_FAIL_AT_KERNEL names.
 bool DriverEngine::fails_now(Operation const& operation) {
   return failing_kernel_ > 0 && operation.kind == OperationKind::kKernel &&
          ++kernels_queued_ == failing_kernel_;
+}
+
+/// A device whose program went wrong accesses nothing any more when the host learns of it.
+cudaError_t DriverEngine::sticky_error() const {
+  if (sticky_error_ == cudaSuccess) return cudaSuccess;
+  while (transfers_running_ > 0) std::this_thread::yield();
+  happens_after(&transfers_running_);
+  return sticky_error_;
 }
 
 /// After an error that sticks no operation is done, and those that wait for it go on ("Error
@@ -254,9 +300,16 @@ void DriverEngine::run(Stream& stream, Operation operation) {
 
   push(stream, [this, tool, token, fails, operation = std::move(operation)] {
     if (fails) sticky_error_ = cudaErrorIllegalAddress;
-    if (sticky_error_ != cudaSuccess) return;
+    TransferScope const transfer(operation, transfers_running_);
+    if (sticky_error_ != cudaSuccess) {
+      if (tool != nullptr) tool->operation_dropped(token);
+      return;
+    }
     int64_t const start_ns = now_ns();
-    if (operation.work) operation.work();
+    if (operation.work) {
+      SeenScope const seen;
+      operation.work();
+    }
     int64_t const end_ns = now_ns();
     keep_activity(operation, end_ns - start_ns);
     if (tool != nullptr) tool->operation_done(token, operation, start_ns, end_ns);
@@ -285,10 +338,10 @@ cudaError_t DriverEngine::enqueue(Stream* stream, Operation operation) {
 
 cudaError_t DriverEngine::create_event(Event** event) {
   auto made = std::make_unique<Event>();
-  made->number = ++events_made_;
+  made->number = next(events_made_);
   made->device = current_device();
   *event = made.get();
-  std::lock_guard const lock(mutex_);
+  HiddenLock const lock(mutex_);
   events_.insert(made.release());
   return cudaSuccess;
 }
@@ -296,7 +349,7 @@ cudaError_t DriverEngine::create_event(Event** event) {
 cudaError_t DriverEngine::destroy_event(Event* event) {
   check(event);
   {
-    std::lock_guard const lock(mutex_);
+    HiddenLock const lock(mutex_);
     events_.erase(event);
   }
   delete event;
@@ -313,7 +366,7 @@ cudaError_t DriverEngine::record(Event* event, Stream* stream) {
 
   auto const mark = std::make_shared<Mark>();
   {
-    std::lock_guard const lock(event->mutex);
+    HiddenLock const lock(event->mutex);
     event->last = mark;
     event->stream = stream->number;
   }
@@ -326,7 +379,7 @@ cudaError_t DriverEngine::record(Event* event, Stream* stream) {
 
 std::shared_ptr<Mark> DriverEngine::last_mark(Event* event) const {
   check(event);
-  std::lock_guard const lock(event->mutex);
+  HiddenLock const lock(event->mutex);
   return event->last;
 }
 
@@ -334,10 +387,13 @@ std::shared_ptr<Mark> DriverEngine::last_mark(Event* event) const {
 cudaError_t DriverEngine::query(Event* event) {
   if (captures_of_thread > 0) return cudaErrorStreamCaptureUnsupported;
   if (cudaError_t const error = sticky_error_; error != cudaSuccess) return error;
+  HiddenScope const hidden;
   auto const mark = last_mark(event);
   if (mark == nullptr) return cudaSuccess;
-  std::lock_guard const lock(mark->mutex);
-  return mark->is_reached ? cudaSuccess : cudaErrorNotReady;
+  HiddenLock const lock(mark->mutex);
+  if (!mark->is_reached) return cudaErrorNotReady;
+  happens_after(mark.get());
+  return cudaSuccess;
 }
 
 cudaError_t DriverEngine::synchronize(Event* event) {
@@ -348,7 +404,7 @@ cudaError_t DriverEngine::synchronize(Event* event) {
   if (Observer* const tool = observer_)
     tool->waited({kEventSynchronize, start_ns, now_ns(), current_correlation(),
                   context_of(event->device), kNoStream, event->number});
-  return sticky_error_;
+  return sticky_error();
 }
 
 cudaError_t DriverEngine::elapsed(float* milliseconds, Event* from, Event* to) {
@@ -395,7 +451,7 @@ cudaError_t DriverEngine::begin_capture(Stream* stream) {
   check(stream);
   if (stream->capture) return cudaErrorIllegalState;
   stream->capture = std::make_unique<Graph>();
-  stream->capture->number = ++graphs_made_;
+  stream->capture->number = next(graphs_made_);
   stream->capturer = std::this_thread::get_id();
   stream->is_capture_invalid = false;
   ++captures_of_thread;
@@ -415,7 +471,7 @@ bool DriverEngine::is_thread_capturing() const { return captures_of_thread > 0; 
 
 Graph* DriverEngine::create_graph() {
   auto* const graph = new Graph;
-  graph->number = ++graphs_made_;
+  graph->number = next(graphs_made_);
   return graph;
 }
 
@@ -425,7 +481,7 @@ void DriverEngine::add_node(Graph* graph, Operation operation) {
 
 Graph* DriverEngine::instantiate(Graph const* graph) {
   auto* const executable = new Graph(*graph);
-  executable->number = ++graphs_made_;
+  executable->number = next(graphs_made_);
   return executable;
 }
 

@@ -5,6 +5,11 @@
 #include <memory>
 #include <vector>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 #include "tests/cuda_doubles/device/knobs.h"
 
 namespace stepscope::cuda_doubles {
@@ -44,15 +49,27 @@ constexpr char const* kLibrary = "a GPU";
 constexpr unsigned kWarp = 32, kMostThreads = 1024, kMostThreadsOfZ = 64;
 constexpr unsigned kMostBlocksOfX = 0x7FFF'FFFF, kMostBlocksOfY = 65535;
 constexpr size_t kMostSharedBytes = size_t{48} << 10U;  // without an attribute of the kernel
-constexpr size_t kStackBytes = size_t{64} << 10U, kStackAlignment = 16;
+#ifdef __SANITIZE_ADDRESS__
+constexpr size_t kStackBytes = size_t{256} << 10U;  // its frames have gaps between variables
+#else
+constexpr size_t kStackBytes = size_t{64} << 10U;
+#endif
+constexpr size_t kStackAlignment = 16;
 constexpr int kSavedRegisters = 6;
 constexpr int kPoison = 0xFF;  // of shared memory: not a number, as no block leaves it its values
 
 enum class State : uint8_t { kReady, kAtBarrier, kInShuffle, kDone };
 
+/// A stack that a fiber or the scheduler runs on.
+struct Stack {
+  void const* bottom = nullptr;
+  size_t bytes = 0;
+};
+
 /// A thread of the block that runs or has waited for others.
 struct Waiting {
   void* stack_pointer = nullptr;
+  Stack stack;
   State state = State::kReady;
   unsigned mask = 0;
   int lane_mask = 0;
@@ -66,6 +83,7 @@ struct Block {
   unsigned count = 0, next = 0;  ///< threads, and the first that has not begun
   unsigned running = 0;
   void* scheduler = nullptr;
+  Stack stack, scheduler_stack;  ///< that of the running fiber
   std::vector<Waiting> threads;
 };
 
@@ -73,15 +91,44 @@ thread_local Block* block = nullptr;
 /// Stacks of this host thread; the first `used` of them belong to threads of the block.
 thread_local std::vector<std::unique_ptr<char[]>> stacks;
 
+#ifdef __SANITIZE_ADDRESS__
+
+// The address sanitizer has to know the stack that it is on.
+void switch_fiber(void** leaving, void* entered, Stack const& stack, bool is_ending) {
+  void* frames = nullptr;
+  __sanitizer_start_switch_fiber(is_ending ? nullptr : &frames, stack.bottom, stack.bytes);
+  stepscope_switch_fiber(leaving, entered);
+  __sanitizer_finish_switch_fiber(frames, nullptr, nullptr);
+}
+void fiber_begins() {
+  Stack& from = block->scheduler_stack;
+  __sanitizer_finish_switch_fiber(nullptr, &from.bottom, &from.bytes);
+}
+/// A fiber that has ended left its frames there.
+void forget_frames(Stack const& stack) { __asan_unpoison_memory_region(stack.bottom, stack.bytes); }
+
+#else
+
+void switch_fiber(void** leaving, void* entered, Stack const& /*stack*/, bool /*is_ending*/) {
+  stepscope_switch_fiber(leaving, entered);
+}
+void fiber_begins() {}
+void forget_frames(Stack const& /*stack*/) {}
+
+#endif
+
 void leave(State state) {
   Waiting& mine = block->threads[block->running];
   mine.state = state;
   mine.place = thread_place.thread;
-  stepscope_switch_fiber(&mine.stack_pointer, block->scheduler);
+  mine.stack = block->stack;
+  switch_fiber(&mine.stack_pointer, block->scheduler, block->scheduler_stack,
+               state == State::kDone);
 }
 
 /// The bottom of every fiber's stack: runs threads until none is left that has not begun.
 void run_fiber() {
+  fiber_begins();
   block->body(block->closure, block->next, block->count);
   leave(State::kDone);
   die(kLibrary, "a thread that has ended was resumed");
@@ -89,6 +136,8 @@ void run_fiber() {
 
 void* new_fiber(size_t index) {
   if (stacks.size() <= index) stacks.push_back(std::make_unique<char[]>(kStackBytes));
+  block->stack = {stacks[index].get(), kStackBytes};
+  forget_frames(block->stack);
   auto const end = reinterpret_cast<uintptr_t>(stacks[index].get()) + kStackBytes;
   auto** top = reinterpret_cast<void**>(end / kStackAlignment * kStackAlignment);
   *--top = nullptr;  // the return address of run_fiber(), which does not return
@@ -102,13 +151,17 @@ void resume(unsigned thread) {
   block->running = thread;
   thread_place.thread = waiting.place;
   waiting.state = State::kReady;
-  stepscope_switch_fiber(&block->scheduler, waiting.stack_pointer);
+  block->stack = waiting.stack;
+  switch_fiber(&block->scheduler, waiting.stack_pointer, waiting.stack, false);
 }
 
 /// The last thread of a fiber stands for those that ended on it before.
 void begin_all_threads() {
   size_t fibers = 0;
-  while (block->next < block->count) stepscope_switch_fiber(&block->scheduler, new_fiber(fibers++));
+  while (block->next < block->count) {
+    void* const fiber = new_fiber(fibers++);
+    switch_fiber(&block->scheduler, fiber, block->stack, false);
+  }
 }
 
 /// A shuffle takes place when every lane that its mask names is in it.

@@ -2,7 +2,11 @@
 
 namespace stepscope::cuda_doubles {
 
+#ifdef __SANITIZE_THREAD__
+#define STEPSCOPE_FOR_EACH_PROCESSOR  // the choice is made before the sanitizer can be called
+#else
 #define STEPSCOPE_FOR_EACH_PROCESSOR __attribute__((target_clones("arch=haswell", "default")))
+#endif
 
 STEPSCOPE_FOR_EACH_PROCESSOR
 void add_weighted_rows(float const* factors, Rows rows, size_t width, float* __restrict sums) {

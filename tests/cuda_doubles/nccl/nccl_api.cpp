@@ -130,7 +130,6 @@ struct ncclComm {
   int device = 0;
   uint64_t collectives = 0;
   void* plugin_context = nullptr;
-  bool is_aborted = false;
 };
 
 namespace stepscope::cuda_doubles {
@@ -246,7 +245,6 @@ ncclResult_t enqueue(ncclComm_t communicator, Call const& call, Announced const&
 /// Since NCCL 2.23 each group of calls on a communicator that does not block has a thread of its
 /// own (ncclGroupEndInternal() and groupLaunchNonBlocking() in src/group.cc).
 ncclResult_t run(ncclComm_t communicator, Call const& call, Work work) {
-  if (communicator->is_aborted) return ncclInvalidUsage;
   if (communicator->connecting.joinable()) communicator->connecting.join();
   Announced const announced = announce(communicator, call);
   ncclResult_t result = ncclInProgress;
@@ -404,12 +402,14 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   return ncclSuccess;
 }
 
-/// Kernels that wait for a member end ("Fault Tolerance", ncclCommAbort).
+/// Kernels that wait for a member end, and the communicator is gone ("Fault Tolerance",
+/// ncclCommAbort).
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-  communicator->is_aborted = true;
   end_connecting(*communicator);
   if (communicator->group != nullptr) communicator->group->abort();
   if (communicator->shared != nullptr) communicator->shared->abort();
+  plugin().leave(communicator->plugin_context);
+  delete communicator;
   return ncclSuccess;
 }
 
