@@ -254,7 +254,7 @@ void CUPTIAPI CuptiSource::buffer_completed(CUcontext /*context*/, uint32_t /*st
 }
 
 /// In an exiting program CUPTI's memory is to be trusted only while the exit handler waits for the
-/// writer, which empties it: now, or when the round is over in which it is.
+/// writer. It empties CUPTI, or will when its present round is over.
 void CuptiSource::count_lost(std::span<uint8_t> records) {
   bool const handler_waits = is_emptying_ || exit_flush_ == ExitFlush::kAsked;
   if ((exiting_ && !handler_waits) || pool_.closed()) return;

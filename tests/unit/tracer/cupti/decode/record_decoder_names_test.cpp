@@ -24,7 +24,7 @@ TEST_P(RecordDecoderTest, keeps_every_name_where_names_begin_anew) {
   add(upload({30, 40}, 3));
   round();
   // These wait: the one for the runtime call around it, the other for its allocation.
-  add(driver_call(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, {41, 42}, 4));
+  add(driver_call(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, {41, 42}, 4));
   add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020, {43, 44}, 5));
   complete();
 
@@ -33,13 +33,14 @@ TEST_P(RecordDecoderTest, keeps_every_name_where_names_begin_anew) {
   add(upload({50, 60}, 6));
   add(kernel("second", {60, 70}, 7));
   add(kernel("first", {70, 80}, 8));
-  add(driver_call(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, {81, 82}, 9));
+  add(driver_call(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, {81, 82}, 9));
   finish();
 
   std::vector<std::string> names;
   for (Row const& row : rows()) names.push_back(row.name);
-  EXPECT_THAT(names, UnorderedElementsAre("first", "second", kUpload, kUpload, "second", "first",
-                                          "cuMemcpyHtoDAsync", "cuMemcpyHtoDAsync", "cudaMalloc"));
+  EXPECT_THAT(names,
+              UnorderedElementsAre("first", "second", kUpload, kUpload, "second", "first",
+                                   "cuStreamSynchronize", "cuStreamSynchronize", "cudaMalloc"));
 }
 
 }  // namespace
