@@ -146,6 +146,8 @@ class DriverEngine final : public Engine {
       visible_devices(static_cast<int>(number_of_knob("DOUBLE_CUDA_DEVICES", 1)));
   int64_t const jitter_us_ = number_of_knob("DOUBLE_CUDA_JITTER_US", 0);
   int64_t const failing_kernel_ = number_of_knob("DOUBLE_CUDA_FAIL_AT_KERNEL", 0);
+  cudaError_t const error_of_kernel_ =
+      static_cast<cudaError_t>(number_of_knob("DOUBLE_CUDA_FAIL_WITH", cudaErrorIllegalAddress));
   size_t const memory_bytes_ =  // of each device
       static_cast<size_t>(number_of_knob("DOUBLE_CUDA_MEMORY_MB", 4096)) << 20U;
 

@@ -299,7 +299,7 @@ void DriverEngine::run(Stream& stream, Operation operation) {
   bool const fails = fails_now(operation);
 
   push(stream, [this, tool, token, fails, operation = std::move(operation)] {
-    if (fails) sticky_error_ = cudaErrorIllegalAddress;
+    if (fails) sticky_error_ = error_of_kernel_;
     TransferScope const transfer(operation, transfers_running_);
     if (sticky_error_ != cudaSuccess) {
       if (tool != nullptr) tool->operation_dropped(token);

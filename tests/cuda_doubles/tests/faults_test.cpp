@@ -4,6 +4,7 @@
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda_doubles/tests/over_doubles.h"
@@ -71,6 +72,27 @@ TEST_F(CudaFaultsOverDoubles, AnErrorThatSticksIsNamedAndWhatNeverRanIsCounted) 
   EXPECT_EQ(rows.kernels(), kBeforeIt);
   EXPECT_EQ(rows.kernels(), handed()["kernels"]);
   EXPECT_EQ(rows.lost, handed()["kernels without times"] + handed()["copies without times"]);
+}
+
+TEST_F(CudaFaultsOverDoubles, EachErrorOfADeviceIsSaidWithWhatToDo) {
+  // cudaError_t, by number: uncorrectable ECC error, launch timeout, devices unavailable, no kernel
+  // image, launch failure.
+  std::pair<int, char const*> const advice[] = {
+      {214, "look at what dmesg and nvidia-smi say"},
+      {702, "look at what dmesg and nvidia-smi say"},
+      {46, "end it or name another GPU"},
+      {209, "use --device host"},
+      {719, "run again under compute-sanitizer"},
+  };
+
+  for (auto const& [error, words] : advice) {
+    auto const outcome = over_doubles(
+        std::string("run mnist --device cuda --batch 2 --steps 1 --no-evaluate --log-every 0"),
+        "DOUBLE_CUDA_FAIL_AT_KERNEL=20 DOUBLE_CUDA_FAIL_WITH=" + std::to_string(error));
+    SKIP_WITHOUT_NAMESPACE(outcome);
+    EXPECT_EQ(outcome.code, 1) << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr(words));
+  }
 }
 
 /// CUPTI is disabled between the windows and stays in the process; each of its versions.
