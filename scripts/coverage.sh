@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How many lines of the CUDA half the tests run that need no GPU: unit tests, NVIDIA's libraries as far as they work without a driver,
-# and whole programs over the doubles. Prints a table by folder; exit status 1 where a folder has less than 90 %.
+# How many lines of the CUDA half run in tests without a GPU: unit tests, NVIDIA's libraries as far as they work without a driver,
+# programs over the doubles. Prints a table by folder; exit status 1 where a folder has less than 90 %.
 #
 #   scripts/coverage.sh [--lines]      --lines: every line that did not run, too
 #

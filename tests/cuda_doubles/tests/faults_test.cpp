@@ -190,8 +190,10 @@ TEST_F(CudaFaultsOverDoubles, AnAlgorithmThatCudnnRefusesIsReplacedWhereThereIsA
     EXPECT_EQ(losses_in(replaced.output), losses_in(whole.output)) << replaced.output;
   }
 
-  auto const refused = over_doubles(training, "DOUBLE_CUDNN_REFUSED=1");
-  EXPECT_NE(refused.code, 0);
+  // Copies of the loader's memory are still queued when it goes.
+  auto const refused = over_doubles(
+      training, "DOUBLE_CUDNN_REFUSED=1 DOUBLE_CUDA_CHECK_PIN=1 DOUBLE_CUDA_DELAYS=14:20000");
+  EXPECT_EQ(refused.code, 1) << refused.output;
   EXPECT_THAT(refused.output, HasSubstr("CUDNN_STATUS_NOT_SUPPORTED"));
   EXPECT_THAT(losses_in(refused.output), testing::IsEmpty()) << "the step's device has failed";
 }
@@ -202,6 +204,17 @@ TEST_F(CudaFaultsOverDoubles, AGpuWithoutMemoryIsSaidWithWhatToDo) {
   EXPECT_NE(outcome.code, 0);
   EXPECT_THAT(outcome.output, HasSubstr("cuda:0: out of memory"));
   EXPECT_THAT(outcome.output, HasSubstr("lower --batch"));
+}
+
+TEST_F(CudaFaultsOverDoubles, MemoryIsNotFreedBetweenCollectivesOfNccl) {
+  std::string const training =
+      "run mnist --batch 2 --steps 2 --no-evaluate --log-every 0 --pathology alloc-every-step ";
+  auto const refused = over_doubles(training + "--device cuda:all", "DOUBLE_CUDA_DEVICES=2");
+  SKIP_WITHOUT_NAMESPACE(refused);
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.output, HasSubstr("use one GPU"));
+
+  EXPECT_EQ(over_doubles(training + "--device cuda:0,cuda:0").code, 0);
 }
 
 TEST_F(CudaFaultsOverDoubles, AMachineWithoutAGpuIsSaidWithWhatToDo) {

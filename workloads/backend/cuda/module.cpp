@@ -251,6 +251,13 @@ Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& opti
     connected = connect(*group, gpus, meant->devices);
   }
   if (!connected) return base::fail_with(connected);
+  // NCCL's guide, "Concurrency between NCCL and CUDA calls": what waits for a device, as cudaFree
+  // does, between the launches of a collective on several GPUs can hang.
+  if (options.faults.uncached_memory && group->has_nccl() && local > 1)
+    return base::fail(
+        "--pathology alloc-every-step frees GPU memory while other threads launch NCCL's "
+        "collectives, which may hang: use one GPU, or several devices on it (--device "
+        "cuda:0,cuda:0)");
 
   DeviceGroup opened;
   opened.communicator = group;
