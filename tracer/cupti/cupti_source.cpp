@@ -412,6 +412,8 @@ void CuptiSource::decode_completed(TraceStore& store) {
     decoder_->decode(records, *clock_, store);
     pool_.give_back(records);
   }
+  // A call that is under way for long does not come as a callback.
+  if (decoder_->has_runtime_calls()) calls_runtime_ = true;
 
   if (fetched == ExitFlush::kFetched)
     exit_flush_.compare_exchange_strong(fetched, ExitFlush::kDone);

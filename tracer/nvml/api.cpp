@@ -2,6 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "trace/base/files/shared_library.h"
 
 namespace stepscope::tracer::nvml {
@@ -13,6 +16,27 @@ void find(void* library, char const* name, Function*& function) {
 }
 
 }  // namespace
+
+uint64_t FieldValue::number() const {
+  auto const not_negative = [](auto number) {
+    return static_cast<uint64_t>(std::max<decltype(number)>(number, 0));
+  };
+
+  switch (value_type) {
+    case kDouble:
+      return not_negative(std::bit_cast<double>(value));
+    case kUnsignedInt:
+      return static_cast<uint32_t>(value);
+    case kUnsignedShort:
+      return static_cast<uint16_t>(value);
+    case kSignedInt:
+      return not_negative(static_cast<int32_t>(value));
+    case kSignedLongLong:
+      return not_negative(static_cast<int64_t>(value));
+    default:  // unsigned long (long)
+      return value;
+  }
+}
 
 base::Expected<Api> load_api() {
   constexpr char const* kSoname = "libnvidia-ml.so.1";

@@ -29,9 +29,22 @@ struct FieldValue {
   unsigned field = 0;
   unsigned scope = 0;
   long long timestamp = 0, latency_us = 0;
-  int value_type = 0;
+  int value_type = 0;  ///< a ValueType
   Result result = 0;
-  uint64_t value = 0;
+  uint64_t value = 0;  ///< the bits of a union: number() reads them
+
+  /// In the field's own unit, not below 0.
+  [[nodiscard]] uint64_t number() const;
+};
+/// nvml.h, nvmlValueType_t.
+enum ValueType : int {
+  kDouble = 0,
+  kUnsignedInt = 1,
+  kUnsignedLong = 2,
+  kUnsignedLongLong = 3,
+  kSignedLongLong = 4,
+  kSignedInt = 5,
+  kUnsignedShort = 6
 };
 inline constexpr unsigned kMomentaryPowerMw = 186;
 // Since the driver was loaded, KiB; the scope kAllLinks sums the links up.

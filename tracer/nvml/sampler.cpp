@@ -98,7 +98,7 @@ class Sampler::Round {
     field.field = number;
     field.scope = scope;
     Result const call = api.fields(device_.handle, 1, &field);
-    value = field.value;
+    value = field.number();
     return call != kSuccess ? call : field.result;
   }
   void read_utilization(Api const& api) {

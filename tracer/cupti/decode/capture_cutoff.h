@@ -1,6 +1,7 @@
 // The part of CUPTI's records that belongs to the window once that has ended: what the host began
-// before its end, and device work that was launched then. Calls are judged by their times, other
-// records by the number of their call, which CUPTI counts upwards.
+// before its end, and device work that was launched then. Calls, and work without a call, are
+// judged by their times. Other records are judged by the number of their call, which CUPTI counts
+// upwards.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,10 @@ class CaptureCutoff {
     if (!is_known() || (last_inside_ && !is_later(correlation, *last_inside_))) [[likely]]
       return Side::kInside;
     return first_behind_ && !is_later(*first_behind_, correlation) ? Side::kBehind : Side::kUnknown;
+  }
+  /// As for graphs that a device launches: work that no call of the host began has the number 0.
+  [[nodiscard]] Side side_without_call(int64_t start_ns) const {
+    return is_inside(start_ns) ? Side::kInside : Side::kBehind;
   }
 
  private:

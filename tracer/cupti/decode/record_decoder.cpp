@@ -29,7 +29,9 @@ void RecordDecoder::add_op(CUpti_Activity const& record,
                            void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&),
                            RecordClock const& clock, TraceStore& store) {
   auto const& op = as<Record>(record);
-  CaptureCutoff::Side const side = capture_cutoff_.side_of(op.correlationId);
+  CaptureCutoff::Side const side =
+      op.correlationId == 0 ? capture_cutoff_.side_without_call(clock.to_trace_ns(op.start))
+                            : capture_cutoff_.side_of(op.correlationId);
   if (side == CaptureCutoff::Side::kBehind) return;
 
   if (side == CaptureCutoff::Side::kUnknown) {
@@ -116,6 +118,8 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock cons
       return add_op(record, &DeviceOps::add_memset, clock, store);
 
     case CUPTI_ACTIVITY_KIND_RUNTIME:
+      has_runtime_calls_ = true;
+      [[fallthrough]];
     case CUPTI_ACTIVITY_KIND_DRIVER: {
       auto const& call = as<CUpti_ActivityAPI>(record);
       if (calls_.add_call(call, clock, store) && counts_launches_)

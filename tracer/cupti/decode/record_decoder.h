@@ -69,6 +69,8 @@ class RecordDecoder {
   /// As of the last round: launches in the window whose device op was not recorded, yet, and graphs
   /// whose nodes may still come.
   [[nodiscard]] size_t outstanding_launches() const { return launches_.count(); }
+  /// True when the program has called CUDA's runtime.
+  [[nodiscard]] bool has_runtime_calls() const { return has_runtime_calls_; }
   /// Device ops that CUPTI could not time: they are not in the trace.
   [[nodiscard]] uint64_t untimed() const { return ops_.untimed(); }
   /// About how many records lay behind others that could not be read: they are not in the trace.
@@ -104,6 +106,7 @@ class RecordDecoder {
   HostCalls calls_;
   PendingLaunches launches_;
   std::vector<WaitingOp> waiting_ops_;
+  bool has_runtime_calls_ = false;
   std::set<uint32_t> used_devices_;  ///< that the registry knows
   uint32_t last_device_ = UINT32_MAX;
   uint64_t unreadable_ = 0;

@@ -94,6 +94,20 @@ TEST_F(CuptiSourceTest, is_taken_down_by_a_call_of_the_driver_where_the_runtime_
   EXPECT_GT(monotonic_ns() - before, CuptiSource::kDriverOnlyNs);
 }
 
+/// It entered before callbacks were there, and its own calls of the driver go on.
+TEST_F(CuptiSourceTest, is_not_taken_down_in_a_call_of_the_runtime_that_it_knows_by_a_record) {
+  ask_to_finalize();
+  source->driver_starts();
+  drain();
+  ASSERT_TRUE(fake.play(launches(1, 1)));
+  int64_t const before = monotonic_ns();
+  finish();
+
+  while (monotonic_ns() - before < 2 * CuptiSource::kDriverOnlyNs)
+    fake.program_calls(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);
+  EXPECT_EQ(fake.count("Finalize"), 0U);
+}
+
 TEST_F(CuptiSourceTest, leaves_an_old_cupti_in_the_process_but_at_rest) {
   version = cupti::k12v5;
   fake.crashes_without_buffer = true;

@@ -14,7 +14,8 @@ namespace stepscope::tracer::nvml {
 struct FakeGpu {
   Utilization utilization{40, 20};
   unsigned power_mw = 250'000;
-  unsigned momentary_mw = 300'000;
+  int momentary_type = kUnsignedInt;
+  uint64_t momentary_bits = 300'000;  ///< mW
   Result momentary_result = kSuccess;
   uint64_t nvlink_kib = 0;
   Result nvlink_result = kSuccess;
@@ -117,9 +118,11 @@ inline void fake_counters(Api& api) {
   api.fields = [](Device device, int /*count*/, FieldValue* values) {
     FakeGpu const& gpu = gpu_of(device);
     if (values->field == kMomentaryPowerMw) {
-      values->value = gpu.momentary_mw;
+      values->value_type = gpu.momentary_type;
+      values->value = gpu.momentary_bits;
       values->result = gpu.momentary_result;
     } else {
+      values->value_type = kUnsignedLongLong;
       values->value = gpu.nvlink_kib;
       values->result = values->scope == kAllLinks ? gpu.nvlink_result : kNotSupported;
     }

@@ -1,6 +1,8 @@
 #include "tracer/nvml/sampler.h"
 
+#include <bit>
 #include <map>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -78,6 +80,26 @@ TEST_F(NvmlSampler, rates_need_two_rounds_and_a_reset_gives_none) {
   EXPECT_FALSE(round(sampler).contains({0, Counter::kNvlinkSent}));
   machine().gpus[0].nvlink_kib = 20;
   EXPECT_DOUBLE_EQ(round(sampler).at({0, Counter::kNvlinkSent}), 10 * 1'024e-6);
+}
+
+TEST_F(NvmlSampler, reads_a_field_as_the_type_that_the_driver_names) {
+  constexpr uint64_t kGarbage = uint64_t{0xABCD} << 48U;  // of bytes that the type does not have
+  std::tuple<int, uint64_t, double> const cases[] = {
+      {kDouble, std::bit_cast<uint64_t>(250'500.0), 250.5},
+      {kUnsignedInt, kGarbage | 250'500, 250.5},
+      {kUnsignedLongLong, 250'500, 250.5},
+      {kSignedInt, kGarbage | 250'500, 250.5},
+      {kSignedInt, static_cast<uint32_t>(-5), 0},
+      {kSignedLongLong, static_cast<uint64_t>(-5), 0},
+      {kUnsignedShort, kGarbage | 40'500, 40.5},
+  };
+
+  Sampler sampler(api, first());
+  for (auto const& [type, bits, watts] : cases) {
+    machine().gpus[0].momentary_type = type;
+    machine().gpus[0].momentary_bits = bits;
+    EXPECT_DOUBLE_EQ(round(sampler).at({0, Counter::kPower}), watts) << "type " << type;
+  }
 }
 
 TEST_F(NvmlSampler, says_where_only_an_average_of_the_power_is_known) {
@@ -164,7 +186,7 @@ TEST_F(NvmlSampler, gpus_without_hardware_counters_have_none) {
 
 TEST_F(NvmlSampler, numbers_devices_as_its_caller_does) {
   Sampler sampler(api, std::vector<OpenDevice>{{0, handle_of(1)}});
-  machine().gpus[1].momentary_mw = 111'000;
+  machine().gpus[1].momentary_bits = 111'000;
   EXPECT_DOUBLE_EQ(round(sampler).at({0, Counter::kPower}), 111);
 }
 

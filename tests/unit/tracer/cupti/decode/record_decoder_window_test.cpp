@@ -86,5 +86,18 @@ TEST_P(RecordDecoderTest,
                                            Field(&Row::name, "inside")));
 }
 
+/// A graph that the device launches, for one: the number of its call is 0.
+TEST_P(RecordDecoderTest, judges_device_work_without_a_call_by_its_time) {
+  add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1));
+  complete();
+  decoder_->end_window_at(100);
+
+  add(kernel("inside", {90, 300}, 0));
+  add(kernel("behind", {101, 400}, 0));
+  finish();
+  EXPECT_THAT(rows(), UnorderedElementsAre(Field(&Row::name, "cudaLaunchKernel"),
+                                           Field(&Row::name, "inside")));
+}
+
 }  // namespace
 }  // namespace stepscope::tracer
