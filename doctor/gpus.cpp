@@ -166,6 +166,15 @@ std::vector<Check> check_gpus(Places const& places) {
   return checks;
 }
 
+std::vector<Check> check_tested(Places const& places) {
+  if (!has_gpu(places)) return {};
+  // docs/design/BENCHMARKS.md, "GPU", and docs/design/cuda_doubles.md.
+  return {{"tested", Verdict::kGood,
+           "CUDA capture ran on one H100 with CUDA 13.0; several GPUs and other versions only over "
+           "stand-ins for NVIDIA's libraries. What holds here: stepscope selftest --device cuda",
+           ""}};
+}
+
 std::vector<Check> check_peer_access(Places const& places) {
   if (!has_gpu(places)) return {};
   auto const driver = load_cuda_driver(places);

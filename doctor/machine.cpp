@@ -31,6 +31,7 @@ constexpr std::array kQuestions = {
     Question{"cuDNN", check_cudnn},
     Question{"NCCL", check_nccl},
     Question{"tracer", check_tracer},
+    Question{"tested", check_tested},
     Question{"other tools", check_other_tools},
     Question{"clock", check_clock},
     Question{"disk", check_disk},

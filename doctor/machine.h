@@ -38,6 +38,8 @@ std::vector<std::string> gpu_device_files(Places const& places);
 std::vector<Check> check_driver(Places const& places);
 std::vector<Check> check_gpus(Places const& places);
 std::vector<Check> check_peer_access(Places const& places);
+/// On which hardware the capture of CUDA was shown to work, where there is a GPU.
+std::vector<Check> check_tested(Places const& places);
 std::vector<Check> check_nvml(Places const& places);
 std::vector<Check> check_permission(Places const& places);
 std::vector<Check> check_mps(Places const& places);

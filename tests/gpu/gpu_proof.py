@@ -236,6 +236,34 @@ STAGES = {"doctor": stage_doctor, "selftest": stage_selftest, "rate": stage_rate
           **{f"overhead-{model}-{mode}": pytorch_overhead(model, mode) for model, mode in (("cnn", "eager"), ("gpt", "graph"))}}
 
 
+# What only hardware answers, and what does: stages, or a command where none does.
+QUESTIONS = (
+    ("Is every kernel, copy and launch in the trace, at any rate and end of the program?", ("selftest", "rate")),
+    ("Do our kernels and NVIDIA's layers give the host's results?", ("backend", "graphs", "processes")),
+    ("Are there as many kernels as torch.profiler sees?", tuple(name for name in STAGES if name.startswith("pytorch-") and "ratio" not in name)),
+    ("What does recording cost, and what does torch.profiler?", tuple(name for name in STAGES if name.startswith("overhead-"))),
+    ("Does NCCL's plugin name every collective of several processes?", ("nccl", "processes")),
+    ("Has a window of steps all of its kernels, and does the next one, too?", ("window",)),
+    ("Do kernels come without an end when CUPTI is flushed by force, and how many of a million lose their times on CUDA 12.6 to 13.0?",
+     "stepscope doctor RUN, of a recording with --steps"),
+    ("Does torch.profiler record after CUPTI was taken down?",
+     "STEPSCOPE_CUPTI_FINALIZE=1 stepscope record --steps 2:4 -- a program that starts torch.profiler at step 6"),
+    ("Do both record in one process from CUDA 13.3 and driver 610 on?", "stepscope record -- a program under torch.profiler"),
+)
+
+
+def print_questions(entries):
+    """Each question with what this run says of it."""
+    status = {entry["stage"]: entry["status"] for entry in entries}
+    print("\nQuestions that only hardware answers:")
+    for question, answered_by in QUESTIONS:
+        if isinstance(answered_by, str):
+            print(f"  {question}\n    not by a stage: {answered_by}")
+        else:
+            print(f"  {question}\n    " + ", ".join(f"{name}: {status.get(name, 'not asked')}" for name in answered_by))
+    print()
+
+
 # Plain CUDA programs. Programs with PyTorch have to find the CUPTI of its package by themselves.
 PLAIN_STAGES = {"selftest", "rate"}
 
@@ -345,6 +373,7 @@ def main(arguments):
             entries[-1]["left_out"] = entries[-1].get("left_out", []) + left_out
             print("left out of recordings.tar.gz: " + ", ".join(left_out))
         found.write(entries)
+    print_questions(entries)
     count = {status: sum(entry["status"] == status for entry in entries) for status in ("passed", "failed", "skipped")}
     print(", ".join(f"{number} {status}" for status, number in count.items()))
     if count["failed"]:

@@ -55,6 +55,12 @@ class Proof(unittest.TestCase):
         self.assertTrue(all(entry["status"] == "skipped" and "no NVIDIA device" in entry["reason"] for entry in summary))
         self.assertEqual(printed.splitlines()[-1], f"0 passed, 0 failed, {len(gpu_proof.STAGES)} skipped")
 
+    def test_the_end_names_what_only_hardware_answers(self):
+        _, printed, _ = self.run_proof([NO_GPU], {}, stages=("selftest",))
+        self.assertIn("selftest: skipped, rate: not asked", printed)
+        stages = [name for _, answered_by in gpu_proof.QUESTIONS if not isinstance(answered_by, str) for name in answered_by]
+        self.assertEqual(set(stages) - set(gpu_proof.STAGES), set())
+
     def test_what_passes_keeps_its_numbers(self):
         report = {"checks": [{"name": "probe work", "verdict": "PASS", "found": "1,000 kernels"}], "passed": 1, "failed": 0, "skipped": 0}
         status, printed, summary = self.run_proof([GPU], report)

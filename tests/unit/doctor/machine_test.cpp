@@ -25,9 +25,9 @@ auto is(Verdict verdict, std::string const& found) {
 
 TEST_F(MadeMachine, WithoutAGpuOneLineSaysSoAndTheOthersAreSilent) {
   EXPECT_THAT(check_driver(places_), ElementsAre(is(Verdict::kWarning, "no NVIDIA device")));
-  for (auto const check :
-       {check_gpus, check_peer_access, check_permission, check_mps, check_nvml, check_cuda_runtime,
-        check_cublaslt, check_cudnn, check_nccl, check_cupti, check_python_cupti})
+  for (auto const check : {check_gpus, check_tested, check_peer_access, check_permission, check_mps,
+                           check_nvml, check_cuda_runtime, check_cublaslt, check_cudnn, check_nccl,
+                           check_cupti, check_python_cupti})
     for (Check const& line : answer({"any", check}, places_, std::chrono::seconds(60)))
       EXPECT_EQ(line.verdict, Verdict::kGood) << line.name << " " << line.found;
 }
@@ -72,6 +72,7 @@ TEST_F(MadeMachine, AReadyMachineIsDescribed) {
   EXPECT_THAT(check_peer_access(places_), ElementsAre(is(Verdict::kGood, "between all 2 GPUs")));
   EXPECT_THAT(check_nvml(places_),
               ElementsAre(is(Verdict::kGood, "13.580.65.06 of driver 580.65.06")));
+  EXPECT_THAT(check_tested(places_), ElementsAre(is(Verdict::kGood, "ran on one H100")));
 }
 
 TEST_F(MadeMachine, ADriverThatDoesNotStartIsAFailureWithItsError) {
