@@ -108,14 +108,17 @@ void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
   }
 }
 
-/// A stream loses only device ops that CUPTI could not time; a note of the trace counts them, too.
+/// A stream loses only device ops that CUPTI could not time.
 Loss lost_of_track(model::Track const& track) {
   char const* const of = track.kind == model::TrackKind::kThread ? "thread" : "track";
   bool const is_stream = track.kind == model::TrackKind::kStream;
-  return {fmt::format("{} of {} {}", base::format_count(track.dropped, "event"), of, track.name),
-          is_stream ? "CUPTI gave no possible times for them: see the lines below"
-                    : "the recorder's buffers were full: record with a larger --buffer-mb, or "
-                      "fewer annotations"};
+  return {
+      fmt::format("{} of {} {}", base::format_count(track.dropped, "event"), of, track.name),
+      is_stream
+          ? "CUPTI gave no possible times for them: they still ran when the capture ended, or it "
+            "lost them, which a newer CUPTI may not"
+          : "the recorder's buffers were full: record with a larger --buffer-mb, or "
+            "fewer annotations"};
 }
 
 void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {

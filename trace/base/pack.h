@@ -140,6 +140,13 @@ class Unpacker {
     failed_ = true;
     return 0;
   }
+  /// Another value than 0 and 1 is no bool: reading it would be undefined.
+  void get(bool& value) {
+    uint8_t byte = 0;
+    get_raw(&byte, sizeof byte);
+    failed_ = failed_ || byte > 1;
+    value = byte == 1;
+  }
   template <class T>
   void get(T& value) {
     if constexpr (pack_detail::HasFields<T>) {

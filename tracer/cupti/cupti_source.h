@@ -139,7 +139,8 @@ class CuptiSource : public Source {
   std::atomic<bool> has_finished_{false};  ///< the writer calls CUPTI no more, nor reads its memory
   std::atomic<TakeDown> take_down_{TakeDown::kNo};
   std::atomic<int64_t> take_down_wanted_ns_{0};
-  std::atomic<bool> calls_runtime_{false};  ///< seen to begin, so that one will return
+  std::atomic<bool> calls_runtime_{
+      false};  ///< seen, by a callback or a record: one of them is waited for
   std::atomic<ExitFlush> exit_flush_{ExitFlush::kNo};
   std::atomic<uint32_t> finding_streams_{
       0};  ///< threads that ask CUPTI for the number of a stream now

@@ -18,13 +18,16 @@ void find(void* library, char const* name, Function*& function) {
 }  // namespace
 
 uint64_t FieldValue::number() const {
-  auto const not_negative = [](auto number) {
-    return static_cast<uint64_t>(std::max<decltype(number)>(number, 0));
+  auto const not_negative = [](int64_t number) {
+    return static_cast<uint64_t>(std::max<int64_t>(number, 0));
   };
 
   switch (value_type) {
-    case kDouble:
-      return not_negative(std::bit_cast<double>(value));
+    case kDouble: {
+      constexpr double kMost = 0x1p63;  // a not-a-number is no number below it
+      auto const number = std::bit_cast<double>(value);
+      return number >= 0 && number < kMost ? static_cast<uint64_t>(number) : 0;
+    }
     case kUnsignedInt:
       return static_cast<uint32_t>(value);
     case kUnsignedShort:

@@ -98,8 +98,9 @@ class Sampler::Round {
     field.field = number;
     field.scope = scope;
     Result const call = api.fields(device_.handle, 1, &field);
-    value = field.number();
-    return call != kSuccess ? call : field.result;
+    Result const result = call != kSuccess ? call : field.result;
+    if (result == kSuccess) value = field.number();
+    return result;
   }
   void read_utilization(Api const& api) {
     Utilization rates;

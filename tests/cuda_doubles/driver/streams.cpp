@@ -360,7 +360,7 @@ cudaError_t DriverEngine::record(Event* event, Stream* stream) {
   stream = resolve(stream);
   check(event);
   check(stream);
-  if (cudaError_t const error = sticky_error_; error != cudaSuccess) return error;
+  if (cudaError_t const error = sticky_error(); error != cudaSuccess) return error;
   if (event->device != stream->device) return cudaErrorInvalidResourceHandle;
   if (stream->capture) return invalidate(*stream, cudaErrorStreamCaptureUnsupported);
 
@@ -386,7 +386,7 @@ std::shared_ptr<Mark> DriverEngine::last_mark(Event* event) const {
 /// An event that was never recorded is complete ("Event Management", cudaEventQuery).
 cudaError_t DriverEngine::query(Event* event) {
   if (captures_of_thread > 0) return cudaErrorStreamCaptureUnsupported;
-  if (cudaError_t const error = sticky_error_; error != cudaSuccess) return error;
+  if (cudaError_t const error = sticky_error(); error != cudaSuccess) return error;
   HiddenScope const hidden;
   auto const mark = last_mark(event);
   if (mark == nullptr) return cudaSuccess;
@@ -488,7 +488,7 @@ Graph* DriverEngine::instantiate(Graph const* graph) {
 cudaError_t DriverEngine::launch(Graph* executable, Stream* stream) {
   stream = resolve(stream);
   check(stream);
-  if (cudaError_t const error = sticky_error_; error != cudaSuccess) return error;
+  if (cudaError_t const error = sticky_error(); error != cudaSuccess) return error;
 
   uint64_t node = 0;
   for (Operation operation : executable->operations) {

@@ -17,7 +17,7 @@ import sys
 sys.dont_write_bytecode = True
 import over_doubles
 
-# As cuptiGetVersion() numbers the releases of CUDA (tracer/cupti/known_faults.h). Each but 12.9 writes another structure of some
+# As cuptiGetVersion() numbers the releases of CUDA (tracer/cupti/known_faults.h). Each but 12.3 and 12.9 writes another structure of some
 # record than the one before it (tests/cuda_doubles/cupti/record_layouts.h).
 VERSIONS = {"12.0": 19, "12.2": 20, "12.3": 21, "12.4": 22, "12.5": 23, "12.6": 24, "12.8": 26, "12.9": 27, "13.0": 130000,
             "13.1": 130100, "13.2": 130200, "13.3": 130300, "13.4": 130400}

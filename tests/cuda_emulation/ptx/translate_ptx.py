@@ -106,6 +106,8 @@ def instruction(text, names):
     else:
         # shfl's second result, whether the lane it read from exists, is always true here: the emulator stops where it does not.
         results = arguments[0].split("|")
+        if len(results) > 1 and kind != "shfl":
+            raise TranslationError(f"two results of {opcode}?")
         inputs = ", ".join(registers(each, names) for each in arguments[1:])
         code = f"set({operand(results[0], names)}, {function_of(opcode)}({inputs}));"
         code += "".join(f" {operand(each, names)} = true;" for each in results[1:])
@@ -143,6 +145,8 @@ def kernel(number, match, dynamic):
     """The function of a kernel and its row in the table."""
     mangled, parameter_list, directives, body = match.groups()
     parameters = PARAMETER.findall(parameter_list)
+    if len(parameters) != parameter_list.count(".param"):
+        raise TranslationError(f"a parameter of {mangled} is written in another way")
     layout = SharedLayout(body, dynamic)
     names = Names({name: f"parameter_{i}" for i, (_, name, _) in enumerate(parameters)})
     names.variables |= {name: f"static_cast<uint64_t>({offset})" for name, offset in layout.offsets.items()}

@@ -227,6 +227,15 @@ Expected<Prepared> prepare(Meant const& meant, uint64_t memory_limit) {
   return prepared;
 }
 
+/// NCCL's guide, "Concurrency between NCCL and CUDA calls": what waits for a device, as cudaFree
+/// does, between the launches of a collective on several GPUs of a process can hang.
+tl::unexpected<base::Error> refuse_freeing() {
+  return base::fail(
+      "--pathology alloc-every-step frees GPU memory while other threads launch NCCL's "
+      "collectives, which may hang: use one GPU, or several devices on it (--device "
+      "cuda:0,cuda:0)");
+}
+
 Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& options) {
   // Logical devices have three streams each: with the default of eight queues one device's wait
   // could hold another's work.
@@ -242,6 +251,9 @@ Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& opti
   auto prepared = prepare(*meant, options.memory_limit_bytes);
   Expected<void> connected;
   if (!prepared) connected = base::fail_with(prepared);
+  bool const frees_between_launches = options.faults.uncached_memory && local > 1;
+  // Processes use NCCL, and all of them refuse what one does.
+  if (connected && peers && frees_between_launches) connected = refuse_freeing();
 
   if (peers) {
     auto const activate = [](int gpu) { cudaSetDevice(gpu); };
@@ -251,13 +263,7 @@ Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& opti
     connected = connect(*group, gpus, meant->devices);
   }
   if (!connected) return base::fail_with(connected);
-  // NCCL's guide, "Concurrency between NCCL and CUDA calls": what waits for a device, as cudaFree
-  // does, between the launches of a collective on several GPUs can hang.
-  if (options.faults.uncached_memory && group->has_nccl() && local > 1)
-    return base::fail(
-        "--pathology alloc-every-step frees GPU memory while other threads launch NCCL's "
-        "collectives, which may hang: use one GPU, or several devices on it (--device "
-        "cuda:0,cuda:0)");
+  if (frees_between_launches && group->has_nccl()) return refuse_freeing();
 
   DeviceGroup opened;
   opened.communicator = group;

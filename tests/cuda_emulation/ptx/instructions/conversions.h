@@ -34,15 +34,15 @@ float cvt_rn(std::type_identity_t<From> a) requires(std::same_as<To, f32>&& std:
   return static_cast<float>(a);
 }
 template <class To, class From>
-float cvt_sat(float a) {
+float cvt_sat(float a) requires(std::same_as<To, f32>&& std::same_as<From, f32>) {
   return a > 0 ? std::min(a, 1.0F) : 0;
 }
 template <class To, class From>
-float cvt_rni(float a) {
+float cvt_rni(float a) requires(std::same_as<To, f32>&& std::same_as<From, f32>) {
   return std::rint(a);
 }
 template <class To, class From>
-float cvt_rmi(float a) {
+float cvt_rmi(float a) requires(std::same_as<To, f32>&& std::same_as<From, f32>) {
   return std::floor(a);
 }
 template <class To, class From>

@@ -26,8 +26,8 @@ T neg(std::type_identity_t<T> a) {
   if constexpr (std::floating_point<T>) return -a;
   return sub<T>(0, a);
 }
-template <class T>
-T abs(std::type_identity_t<T> a) {
+template <std::floating_point T>
+T abs(std::same_as<T> auto a) {
   return std::fabs(a);
 }
 /// Beside a not-a-number, the number is the result.
@@ -56,43 +56,43 @@ class Rounding {
   int before_;
 };
 
-template <class T>
+template <std::floating_point T>
 T add_rn(T a, T b) {
   return a + b;
 }
-template <class T>
+template <std::floating_point T>
 T mul(T a, T b) {
   return a * b;
 }
-template <class T>
+template <std::floating_point T>
 T mul_rn(T a, T b) {
   return a * b;
 }
-template <class T>
+template <std::floating_point T>
 T div_rn(T a, T b) {
   return a / b;
 }
-template <class T>
+template <std::floating_point T>
 T rcp_rn(T a) {
   return 1 / a;
 }
-template <class T>
+template <std::floating_point T>
 T sqrt_rn(T a) {
   return std::sqrt(a);
 }
-template <class T>
+template <std::floating_point T>
 T fma_rn(T a, T b, T c) {
   return std::fma(a, b, c);
 }
 // volatile: what rounds otherwise must not be computed ahead or later.
-template <class T>
+template <std::floating_point T>
 T add_rz(T a, T b) {
   Rounding const rounding(FE_TOWARDZERO);
   T const volatile x = a, y = b;
   T const volatile sum = x + y;
   return sum;
 }
-template <class T>
+template <std::floating_point T>
 T fma_rm(T a, T b, T c) {
   Rounding const rounding(FE_DOWNWARD);
   T const volatile x = a, y = b, z = c;
@@ -100,21 +100,21 @@ T fma_rm(T a, T b, T c) {
   return result;
 }
 /// PTX: "copies the sign of a into b".
-template <class T>
+template <std::floating_point T>
 T copysign(T a, T b) {
   return std::copysign(b, a);
 }
 
 /// The GPU's approximations are exact to 2 units in the last place; subnormal numbers are zero.
-template <class T>
+template <std::floating_point T>
 T flushed(T a) {
   return std::fabs(a) < std::numeric_limits<T>::min() ? std::copysign(T{0}, a) : a;
 }
-template <class T>
+template <std::floating_point T>
 T ex2_approx_ftz(T a) {
   return flushed(std::exp2(flushed(a)));
 }
-template <class T>
+template <std::floating_point T>
 T rcp_approx_ftz(T a) {
   return flushed(1 / flushed(a));
 }

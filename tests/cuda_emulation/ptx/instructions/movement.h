@@ -2,6 +2,7 @@
 // Conversion Instructions", "Parallel Synchronization and Communication Instructions".
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 
@@ -16,7 +17,7 @@ T mov(R value) {
 }
 /// `mov.b32 %r, {%rs, %rs}`: the first is the lower half.
 template <class T>
-T mov(uint16_t low, uint16_t high) {
+T mov(std::same_as<uint16_t> auto low, std::same_as<uint16_t> auto high) requires(sizeof(T) == 4) {
   return static_cast<T>(low | static_cast<uint32_t>(high) << 16U);
 }
 template <class T, class R>
