@@ -202,7 +202,7 @@ MADE_TREE = {
     "reports/html/section_launches.cpp": "std::string launches_section() {}\n",
     "reports/html/html.cpp": '{"launches", "Launches", launches_section},\n',
     "trace/model/collective_ops.h": "kBroadcast = 4,\n\n\n{.op = CollectiveOp::kBroadcast},\n",
-    "trace/import/communication_names.cpp": '{"broadcast", CollectiveOp::kBroadcast},\n',
+    "trace/model/build/communication_names.cpp": '{"broadcast", CollectiveOp::kBroadcast},\n',
     "tests/unit/panels_test.cpp": "flames();\n",
 }
 # A file, what is added to it, and a part of the fault's text. One of them for each recipe, then the test's own faults.

@@ -116,7 +116,7 @@ std::string NcclSource::describe_interface() const {
                      version >= kTellsLaunches
                          ? ""
                          : "; below interface 5 collectives of a communicator that CUDA graphs use "
-                           "may be shown as computation: NCCL 2.28 tells them");
+                           "may have no size and no partners: NCCL 2.28 tells them");
 }
 
 uint64_t NcclSource::dropped() const {

@@ -206,6 +206,11 @@ class ThreadMerge {
   std::vector<std::pair<Place, uint64_t>> matched_;
 };
 
+/// No call has said what it is.
+bool is_known_by_name(CollectiveDetail const& kernel) {
+  return kernel.communicator == 0 && kernel.sequence == 0 && kernel.participants == 0;
+}
+
 /// A kernel of a communication library has one block a channel, in one dimension, and no CUDA graph
 /// replays it under the correlation of one launch.
 bool can_carry(KernelDetail const& kernel, CollectiveDetail const& detail) {
@@ -213,47 +218,54 @@ bool can_carry(KernelDetail const& kernel, CollectiveDetail const& detail) {
   return kernel.grid_x == 0 ||
          (kernel.grid_y == 1 && kernel.grid_z == 1 && kernel.grid_x >= detail.channels);
 }
+/// The same of one that the tracer knew by its name: of another grid, or of a graph, it has no
+/// channels.
+bool can_carry(CollectiveDetail const& kernel, CollectiveDetail const& detail) {
+  return is_known_by_name(kernel) && kernel.channels > 0 && kernel.channels >= detail.channels;
+}
 
-/// Kernels of the batch that are in `matches` become collectives; those found are added to
-/// `carried`.
+/// Kernels of the batch that are in `matches` become collectives, and those that are collectives by
+/// their names get the details. Those found are added to `carried`.
 void turn_kernels(EventBatch& batch, Matches const& matches, Matches& carried) {
-  auto const is_matched = [&](size_t row) {
-    return batch.kind[row] == EventKind::kKernel && batch.correlation[row] != 0 &&
-           matches.contains(batch.correlation[row]);
+  auto const match_of = [&](size_t row) {
+    bool const is_kernel =
+        batch.kind[row] == EventKind::kKernel || batch.kind[row] == EventKind::kCollective;
+    return is_kernel && batch.correlation[row] != 0 ? matches.find(batch.correlation[row])
+                                                    : matches.end();
   };
 
   bool any = false;
-  for (size_t row = 0; row < batch.size() && !any; ++row) any = is_matched(row);
+  for (size_t row = 0; row < batch.size() && !any; ++row) any = match_of(row) != matches.end();
   if (!any) return;
 
   std::vector<uint32_t> const detail_rows = batch.detail_rows();
+  auto& all_kernels = std::get<DetailColumn<KernelDetail>>(batch.details);
+  auto& all_collectives = std::get<DetailColumn<CollectiveDetail>>(batch.details);
   DetailColumn<KernelDetail> kernels;
   DetailColumn<CollectiveDetail> collectives;
 
   for (size_t row = 0; row < batch.size(); ++row) {
     DetailTable const table = kind_info(batch.kind[row]).table;
-    if (table == DetailTable::kCollectives)
-      collectives.push_back(
-          std::get<DetailColumn<CollectiveDetail>>(batch.details)[detail_rows[row]]);
+    bool const is_kernel = table == DetailTable::kKernels;
+    if (!is_kernel && table != DetailTable::kCollectives) continue;
 
-    if (table != DetailTable::kKernels) continue;
-    KernelDetail const& kernel =
-        std::get<DetailColumn<KernelDetail>>(batch.details)[detail_rows[row]];
-    bool const turns = is_matched(row) && can_carry(kernel, matches.at(batch.correlation[row]));
-
-    if (!turns) {
-      kernels.push_back(kernel);
-      continue;
+    auto const match = match_of(row);
+    bool const carries = match != matches.end() &&
+                         (is_kernel ? can_carry(all_kernels[detail_rows[row]], match->second)
+                                    : can_carry(all_collectives[detail_rows[row]], match->second));
+    if (carries) {
+      batch.kind[row] = EventKind::kCollective;
+      collectives.push_back(match->second);
+      carried.insert(*match);
+    } else if (is_kernel) {
+      kernels.push_back(all_kernels[detail_rows[row]]);
+    } else {
+      collectives.push_back(all_collectives[detail_rows[row]]);
     }
-
-    batch.kind[row] = EventKind::kCollective;
-    auto const& match = *matches.find(batch.correlation[row]);
-    collectives.push_back(match.second);
-    carried.insert(match);
   }
 
-  std::get<DetailColumn<KernelDetail>>(batch.details) = std::move(kernels);
-  std::get<DetailColumn<CollectiveDetail>>(batch.details) = std::move(collectives);
+  all_kernels = std::move(kernels);
+  all_collectives = std::move(collectives);
 }
 
 /// The value that all have, else `unknown`.
@@ -282,9 +294,12 @@ bool is_all_to_all(std::span<CollectiveDetail const> calls) {
 
 }  // namespace
 
-uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks,
-                                   Trace::Columns const& columns,
-                                   std::span<uint32_t const> track_begin) {
+UnexplainedKernels count_unexplained_kernels(StringTable const& strings,
+                                             std::span<Track const> tracks,
+                                             Trace::Columns const& columns,
+                                             DetailColumn<CollectiveDetail> const& details,
+                                             std::span<uint32_t const> track_begin,
+                                             bool has_calls) {
   std::vector<uint8_t> names(strings.size(), 0);
 
   bool any = false;
@@ -295,13 +310,18 @@ uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track c
     any = any || is_own;
   }
 
-  uint64_t count = 0;
+  UnexplainedKernels found;
   for (size_t t = 0; t < tracks.size() && any; ++t) {
     if (tracks[t].kind != TrackKind::kStream) continue;
-    for (uint32_t row = track_begin[t]; row < track_begin[t + 1]; ++row)
-      count += columns.kind[row] == EventKind::kKernel ? names[columns.name[row].value] : 0;
+    for (uint32_t row = track_begin[t]; row < track_begin[t + 1]; ++row) {
+      EventKind const kind = columns.kind[row];
+      if (kind == EventKind::kKernel) found.computing += names[columns.name[row].value];
+      if (has_calls && kind == EventKind::kCollective &&
+          is_known_by_name(details[columns.detail[row]]))
+        found.communicating += names[columns.name[row].value];
+    }
   }
-  return count;
+  return found;
 }
 
 CollectiveDetail combine(std::span<CollectiveDetail const> calls) {
@@ -333,18 +353,17 @@ CollectiveDetail combine(std::span<CollectiveDetail const> calls) {
   return result;
 }
 
-void merge_collective_calls(std::span<Track const> tracks,
+bool merge_collective_calls(std::span<Track const> tracks,
                             std::vector<std::vector<EventBatch>>& batches) {
   Matches matches;
   std::vector<ThreadMerge> threads;
-
   for (size_t t = 0; t < tracks.size(); ++t) {
     if (tracks[t].kind != TrackKind::kThread ||
         std::none_of(batches[t].begin(), batches[t].end(), has_calls))
       continue;
     threads.emplace_back(batches[t]).match(matches);
   }
-  if (matches.empty()) return;
+  if (matches.empty()) return !threads.empty();
 
   Matches carried;
   for (size_t t = 0; t < tracks.size(); ++t) {
@@ -352,6 +371,7 @@ void merge_collective_calls(std::span<Track const> tracks,
     for (EventBatch& batch : batches[t]) turn_kernels(batch, matches, carried);
   }
   for (ThreadMerge& thread : threads) thread.apply(carried);
+  return true;
 }
 
 }  // namespace stepscope::model

@@ -179,7 +179,7 @@ DetailTables& TraceBuilder::make_details(std::array<size_t, kDetailTableCount> c
 
 Trace TraceBuilder::finish_rows() && {
   count_dropped();
-  note_unexplained_kernels();
+  note_unexplained_kernels(false);
 
   uint64_t const overlaps = trace_.log_.overlapping_slices;
   tbb::parallel_invoke([&] { number_details(); }, [&] { add_tracks(); }, [&] { nest(); },
@@ -192,11 +192,11 @@ Trace TraceBuilder::finish_rows() && {
 
 Trace TraceBuilder::finish() && {
   count_dropped();
-  merge_collective_calls(trace_.tracks_, batches_);
+  bool const has_calls = merge_collective_calls(trace_.tracks_, batches_);
 
   repair_and_order();
   build_columns();
-  note_unexplained_kernels();
+  note_unexplained_kernels(has_calls);
 
   uint64_t const overlaps = trace_.log_.overlapping_slices;
   tbb::parallel_invoke([&] { nest(); }, [&] { link_launches(); });
@@ -210,15 +210,21 @@ Trace TraceBuilder::finish() && {
   return std::move(trace_);
 }
 
-void TraceBuilder::note_unexplained_kernels() {
-  uint64_t const count = count_unexplained_kernels(trace_.strings_, trace_.tracks_, trace_.columns_,
-                                                   trace_.track_begin_);
-  if (count == 0) return;
-  std::string_view const what =
-      "kernels of NCCL are shown as computation: the calls that they run are not known";
-  // The log may be that of a file which says it already, of other kernels when it is a part.
-  std::erase_if(trace_.log_.notes, [&](std::string const& note) { return note.ends_with(what); });
-  trace_.log_.notes.push_back(base::count_sentence(count, what));
+void TraceBuilder::note_unexplained_kernels(bool has_calls) {
+  auto const [computing, communicating] = count_unexplained_kernels(
+      trace_.strings_, trace_.tracks_, trace_.columns_,
+      std::get<DetailColumn<CollectiveDetail>>(trace_.details_), trace_.track_begin_, has_calls);
+
+  auto const note = [&](uint64_t count, std::string_view what) {
+    if (count == 0) return;
+    // The log may be that of a file which says it already, of other kernels when it is a part.
+    std::erase_if(trace_.log_.notes, [&](std::string const& old) { return old.ends_with(what); });
+    trace_.log_.notes.push_back(base::count_sentence(count, what));
+  };
+  note(computing,
+       "kernels of NCCL are shown as computation: the calls that they run are not known");
+  note(communicating,
+       "kernels of NCCL have no size and no partners: the calls that they run are not known");
 }
 
 void TraceBuilder::repair_and_order() {

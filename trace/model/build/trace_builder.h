@@ -73,7 +73,7 @@ class TraceBuilder {
     uint64_t overlapping = 0;
   };
   void count_dropped();
-  void note_unexplained_kernels();
+  void note_unexplained_kernels(bool has_calls);
   void repair_and_order();
   void build_columns();
   void add_tracks();

@@ -40,6 +40,13 @@ model::CopyDetail copy_detail(Record const& record) {
 
 uint32_t positive(int32_t value) { return value < 0 ? 0 : static_cast<uint32_t>(value); }
 
+/// NCCL's kernels have one block a channel, in one dimension. A graph replays a kernel under the
+/// correlation of its launch, which is no other kernel's call: 0, which carries none.
+uint32_t channels_of(KernelRecord const& record) {
+  bool const is_row = record.gridY == 1 && record.gridZ == 1;
+  return is_row && record.graphId == 0 ? positive(record.gridX) : 0;
+}
+
 }  // namespace
 
 template <class Record>
@@ -98,6 +105,12 @@ void DeviceOps::add_kernel(KernelRecord const& record, RecordClock const& clock,
   auto const when = times(record, clock, store);
   if (!when) return;
   KernelInfo& kernel = kernels_.find(record.name, store);
+  if (kernel.communication) {
+    model::CollectiveDetail detail = *kernel.communication;
+    detail.channels = channels_of(record);
+    add_op(record, model::EventKind::kCollective, kernel.name, detail, *when, store);
+    return;
+  }
 
   model::KernelDetail detail;
   detail.grid_x = positive(record.gridX);

@@ -6,6 +6,8 @@
 
 #include <cxxabi.h>
 
+#include "trace/model/build/communication_names.h"
+
 namespace stepscope::tracer {
 
 std::string demangle(char const* name) {
@@ -24,8 +26,12 @@ KernelInfo& KernelNames::look_up(char const* name, TraceStore& store) {
   if (is_new_name)
     known->second =
         store.intern(known->first.empty() ? "unnamed kernel" : demangle(known->first.c_str()));
-  place->second.name = known->second;
-  return place->second;
+
+  KernelInfo& kernel = place->second;
+  kernel.name = known->second;
+  if (model::is_communication_kernel(known->first))
+    kernel.communication = model::collective_of_kernel(known->first);
+  return kernel;
 }
 
 }  // namespace stepscope::tracer

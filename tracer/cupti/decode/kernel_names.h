@@ -5,9 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
+#include "trace/model/details.h"
 #include "tracer/core/trace_store.h"
 #include "tracer/cupti/decode/occupancy.h"
 
@@ -22,6 +24,8 @@ struct KernelInfo {
   BlockNeeds block;
   uint32_t device = UINT32_MAX;
   uint8_t occupancy_percent = 0;
+  /// What its name says of its communication; none of a kernel that computes.
+  std::optional<model::CollectiveDetail> communication;
 };
 
 /// The writer thread's.

@@ -48,6 +48,13 @@ class CollectiveMerge : public ::testing::Test {
     builder_.events(stream_).add(EventKind::kKernel, start + 50, 10, builder_.intern("kernel"),
                                  correlation, kernel);
   }
+  void launch_by_name(int64_t start, uint64_t correlation, CollectiveDetail const& detail) {
+    builder_.events(thread_).add(EventKind::kLaunch, start, 5, builder_.intern("cuLaunchKernelEx"),
+                                 correlation);
+    builder_.events(stream_).add(EventKind::kCollective, start + 50, 10,
+                                 builder_.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+                                 correlation, detail);
+  }
   void call(int64_t start, CollectiveDetail const& detail) { call(thread_, start, detail); }
   void call(TrackId thread, int64_t start, CollectiveDetail const& detail) {
     call(thread, start, 1, detail);
@@ -196,6 +203,49 @@ TEST_F(CollectiveMerge, a_call_without_a_launch_takes_no_other_kernel) {
   detail.launch = CallLaunch::kInside;
   call(210, detail);  // its launch is lost
   EXPECT_THAT(merge(), SizeIs(0));
+}
+
+/// As the tracer writes a kernel that it knows by its name.
+CollectiveDetail by_name(uint32_t channels) {
+  CollectiveDetail detail;
+  detail.op = CollectiveOp::kAllReduce;
+  detail.channels = channels;
+  return detail;
+}
+
+TEST_F(CollectiveMerge, a_kernel_that_is_known_by_its_name_gets_what_its_call_says) {
+  launch_by_name(100, 1, by_name(8));
+  call(110, all_reduce(9, 70));
+  EXPECT_THAT(merge(), ElementsAre(1));
+  EXPECT_EQ(collective(1).sequence, 9U);
+  EXPECT_EQ(collective(1).bytes, 100U);
+  EXPECT_EQ(trace_.columns().correlation[trace_.rows_of(thread_).first + 1], 1U);
+  EXPECT_THAT(trace_.log().notes, SizeIs(0));
+}
+
+TEST_F(CollectiveMerge, a_kernel_that_is_known_by_its_name_stays_a_collective_without_a_call) {
+  launch_by_name(100, 1, by_name(8));
+  call(110, all_reduce(9, 70));
+  launch_by_name(200, 2, by_name(7));  // fewer blocks than channels
+  call(210, all_reduce(10, 71));
+  launch_by_name(300, 3, by_name(0));  // of a graph
+  call(310, all_reduce(11, 72));
+
+  EXPECT_THAT(merge(), ElementsAre(1, 2, 3));
+  EXPECT_EQ(collective(1).sequence, 9U);
+  for (uint64_t const correlation : {2, 3}) {
+    EXPECT_EQ(collective(correlation).sequence, 0U);
+    EXPECT_EQ(collective(correlation).op, CollectiveOp::kAllReduce);
+  }
+  EXPECT_THAT(trace_.log().notes,
+              ElementsAre("2 kernels of NCCL have no size and no partners: the calls that they "
+                          "run are not known"));
+}
+
+TEST_F(CollectiveMerge, where_nothing_reports_calls_no_kernel_lacks_its_own) {
+  launch_by_name(100, 1, by_name(8));
+  EXPECT_THAT(merge(), ElementsAre(1));
+  EXPECT_THAT(trace_.log().notes, SizeIs(0));
 }
 
 TEST_F(CollectiveMerge, kernels_of_nccl_without_a_call_are_told) {

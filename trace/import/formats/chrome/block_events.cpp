@@ -7,9 +7,9 @@
 
 #include <xxhash.h>
 
-#include "trace/import/common/communication_names.h"
 #include "trace/import/formats/chrome/name_traits.h"
 #include "trace/import/formats/chrome/track_roles.h"
+#include "trace/model/build/communication_names.h"
 
 namespace stepscope::import {
 namespace {
@@ -285,7 +285,7 @@ class BlockReader {
     }
     if (op.kind != EventKind::kCollective) return op;
 
-    model::CollectiveDetail detail = collective_of_kernel(event.name);
+    model::CollectiveDetail detail = model::collective_of_kernel(event.name);
     if (a.is_collective) {
       auto const [kind, algorithm, protocol] =
           std::tuple(detail.op, detail.algorithm, detail.protocol);

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "trace/import/common/communication_names.h"
 #include "trace/import/common/json/cursor.h"
 #include "trace/import/formats/xplane/op_names.h"
+#include "trace/model/build/communication_names.h"
 
 namespace stepscope::import {
 namespace {
@@ -61,7 +61,7 @@ uint64_t message_bytes(CollectiveOp op, CollectiveArguments const& a, DataType t
 
 void complete(model::CollectiveDetail& detail, CollectiveArguments const& a,
               GroupMembers& members) {
-  detail.op = collective_op_of(a.name);
+  detail.op = model::collective_op_of(a.name);
   detail.communicator = communicator_of(a.group, members.ranks);
   members.size = detail.participants;
   detail.bytes = message_bytes(detail.op, a, detail.data_type);

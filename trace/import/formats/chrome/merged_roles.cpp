@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "trace/import/common/communication_names.h"
 #include "trace/import/formats/chrome/merged_events.h"
 #include "trace/import/formats/xplane/plane_roles.h"
+#include "trace/model/build/communication_names.h"
 
 namespace stepscope::import {
 namespace {
@@ -175,7 +175,7 @@ void MergedEvents::make_stream(MergedTrack& track) {
     place->second.kind = kind_of_device_work(text);
     place->second.copy = copy_of_name(text);
     if (place->second.kind == EventKind::kCollective)
-      place->second.collective = collective_of_kernel(text);
+      place->second.collective = model::collective_of_kernel(text);
     return place->second;
   };
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdlib>
 
-#include "trace/import/common/communication_names.h"
 #include "trace/import/formats/chrome/chrome_events.h"
 #include "trace/import/formats/chrome/kineto_arguments.h"
+#include "trace/model/build/communication_names.h"
 
 namespace stepscope::import {
 namespace {
@@ -39,7 +39,7 @@ NameTraits traits_of_name(std::string_view name) {
   std::string_view const function = model::plain_name(name);
   traits.api_class = model::classify(function);
   traits.sync = model::sync_kind_of(function);
-  traits.communicates = is_communication_kernel(name);
+  traits.communicates = model::is_communication_kernel(name);
   return traits;
 }
 

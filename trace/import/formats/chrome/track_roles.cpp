@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "trace/import/common/communication_names.h"
 #include "trace/import/formats/chrome/kineto_arguments.h"
 #include "trace/import/formats/xplane/op_names.h"
+#include "trace/model/build/communication_names.h"
 
 namespace stepscope::import {
 namespace {
@@ -284,7 +284,7 @@ EventKind kind_of_device_work(std::string_view text) {
 
   bool const is_event = has("notify") || (has("event") && (has("wait") || has("record")));
   if (is_event && !has("kernel")) return EventKind::kStreamWait;
-  if (is_communication_kernel(text) || name.starts_with("hcom_") || name.starts_with("hccl"))
+  if (model::is_communication_kernel(text) || name.starts_with("hcom_") || name.starts_with("hccl"))
     return EventKind::kCollective;
   return meaning_of_xla_op(text, {}).role == OpRole::kCollective ? EventKind::kCollective
                                                                  : EventKind::kKernel;

@@ -16,7 +16,6 @@
 #include "trace/base/format.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/common/coarse_times.h"
-#include "trace/import/common/communication_names.h"
 #include "trace/import/common/process_groups.h"
 #include "trace/import/common/rank_from_name.h"
 #include "trace/import/common/whole_input.h"
@@ -24,6 +23,7 @@
 #include "trace/import/formats/flight_recorder/json_data.h"
 #include "trace/import/formats/flight_recorder/pickle.h"
 #include "trace/import/formats/importers.h"
+#include "trace/model/build/communication_names.h"
 #include "trace/model/build/trace_builder.h"
 
 namespace stepscope::import {
@@ -174,7 +174,7 @@ class FlightTrace {
 
     std::string_view const operation = operation_of(raw_text(entry.name));
     name.text = shown_text(PlainData::text(operation, entry.name.type), kMostCallNameBytes);
-    name.op = collective_op_of(operation);
+    name.op = model::collective_op_of(operation);
     if (is_point_to_point(name.op)) std::tie(name.own, name.other) = ends_of_message(operation);
 
     for (auto const state : {CollectiveState::kEnqueued, CollectiveState::kStarted,

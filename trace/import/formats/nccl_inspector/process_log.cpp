@@ -11,7 +11,7 @@
 
 #include "trace/base/format.h"
 #include "trace/import/common/coarse_times.h"
-#include "trace/import/common/communication_names.h"
+#include "trace/model/build/communication_names.h"
 
 namespace stepscope::import {
 namespace {
@@ -42,7 +42,7 @@ uint64_t communicator_number(std::string_view id) {
 }
 
 CollectiveOp inspector_op(std::string_view name) {
-  return name == "All2All" ? CollectiveOp::kAllToAll : collective_op_of(name);
+  return name == "All2All" ? CollectiveOp::kAllToAll : model::collective_op_of(name);
 }
 
 model::CollectiveAlgorithm inspector_algorithm(std::string_view name) {

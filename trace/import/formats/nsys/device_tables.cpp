@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "trace/import/common/communication_names.h"
+#include "trace/model/build/communication_names.h"
 #include "trace/model/detail_values.h"
 
 namespace stepscope::import::nsys {
@@ -226,7 +226,7 @@ model::KernelDetail DeviceTables::kernel_detail(TableScan const& scan) {
 void DeviceTables::add_collective(TableScan const& scan, Processes::StreamRows const& to,
                                   Times const& times, NameIndex name, uint32_t channels) {
   auto const [known, is_new] = collectives_.try_emplace(name);
-  if (is_new) known->second = collective_of_kernel(processes_.names.text(name));
+  if (is_new) known->second = model::collective_of_kernel(processes_.names.text(name));
   model::CollectiveDetail detail = known->second;
   detail.channels = channels;
   ++to.track->collectives;

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
-#include "trace/import/common/communication_names.h"
+#include "trace/model/build/communication_names.h"
 
 namespace stepscope::import::nsys {
 namespace {
@@ -111,7 +111,7 @@ CallName const& Names::call_of(TableScan const& scan, int column) {
 bool Names::communicates(NameIndex name) {
   if (name >= communicates_.size()) communicates_.resize(texts_.size(), -1);
   int8_t& known = communicates_[name];
-  if (known < 0) known = is_communication_kernel(texts_[name]) ? 1 : 0;
+  if (known < 0) known = model::is_communication_kernel(texts_[name]) ? 1 : 0;
   return known == 1;
 }
 

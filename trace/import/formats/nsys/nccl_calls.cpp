@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/base/hash_number.h"
-#include "trace/import/common/communication_names.h"
 #include "trace/model/build/collective_merge.h"
+#include "trace/model/build/communication_names.h"
 
 namespace stepscope::import::nsys {
 namespace {
@@ -165,7 +165,7 @@ void NcclCalls::add(Process& process, TrackRows& thread, std::string_view name, 
   if (role == NcclRole::kNone) return;
 
   Range range{start, end, role, {}};
-  range.detail.op = name == "ncclBcast" ? CollectiveOp::kBroadcast : collective_op_of(name);
+  range.detail.op = name == "ncclBcast" ? CollectiveOp::kBroadcast : model::collective_op_of(name);
   range.detail.communicator = payload.communicator;
   range.detail.bytes = payload.bytes;
   range.detail.peer = payload.peer.value_or(-1);

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "trace/import/common/communication_names.h"
+#include "trace/model/build/communication_names.h"
 
 namespace stepscope::import {
 namespace {

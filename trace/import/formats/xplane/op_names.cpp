@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "trace/import/common/communication_names.h"
+#include "trace/model/build/communication_names.h"
 
 namespace stepscope::import {
 namespace {
@@ -198,8 +198,8 @@ OpMeaning meaning_of_stream_op(std::string_view name) {
   } else if (name.starts_with("UM_") || name == "MemoryResidency" || name == "MemoryAlloc" ||
              name == "MemoryFree") {
     meaning.role = OpRole::kNoWork;
-  } else if (is_communication_kernel(name)) {
-    model::CollectiveDetail const detail = collective_of_kernel(name);
+  } else if (model::is_communication_kernel(name)) {
+    model::CollectiveDetail const detail = model::collective_of_kernel(name);
     meaning.role = OpRole::kCollective;
     meaning.collective = detail.op;
     meaning.algorithm = detail.algorithm;

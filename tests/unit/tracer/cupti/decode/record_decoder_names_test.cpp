@@ -8,6 +8,7 @@ namespace stepscope::tracer {
 namespace {
 
 using model::EventKind;
+using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
 constexpr char const* kUpload = "Memcpy HtoD (Pinned -> Device)";
@@ -41,6 +42,34 @@ TEST_P(RecordDecoderTest, keeps_every_name_where_names_begin_anew) {
   EXPECT_THAT(names,
               UnorderedElementsAre("first", "second", kUpload, kUpload, "second", "first",
                                    "cuStreamSynchronize", "cuStreamSynchronize", "cudaMalloc"));
+}
+
+TEST_P(RecordDecoderTest, knows_kernels_that_communicate_by_their_names) {
+  auto row_of_blocks = kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", {10, 20}, 1);
+  row_of_blocks.gridY = 1;
+  auto of_graph = kernel("ncclDevKernel_AllGather_RING_SIMPLE(int)", {30, 40}, 2);
+  of_graph.gridY = 1;
+  of_graph.graphId = 5;
+  add(row_of_blocks);
+  add(of_graph);
+  add(kernel("_ZN4vllm27cross_device_reduce_1stageEPfi", {50, 60}, 3));  // a grid of 10 × 2
+  add(kernel("void warpAllReduce<float>(float*)", {70, 80}, 4));
+  finish();
+
+  std::vector<EventKind> kinds;
+  for (Row const& row : rows()) kinds.push_back(row.kind);
+  EXPECT_THAT(kinds, ElementsAre(EventKind::kCollective, EventKind::kCollective,
+                                 EventKind::kCollective, EventKind::kKernel));
+
+  auto const collectives = details<model::CollectiveDetail>();
+  ASSERT_EQ(collectives.size(), 3U);
+  EXPECT_EQ(collectives[0].op, model::CollectiveOp::kAllReduce);
+  EXPECT_EQ(collectives[0].protocol, model::CollectiveProtocol::kLl);
+  EXPECT_EQ(collectives[0].channels, 10U);
+  EXPECT_EQ(collectives[1].op, model::CollectiveOp::kAllGather);
+  EXPECT_EQ(collectives[1].channels, 0U) << "a graph's launch is no call of its own";
+  EXPECT_EQ(collectives[2].op, model::CollectiveOp::kAllReduce);
+  EXPECT_EQ(collectives[2].channels, 0U) << "not one block a channel";
 }
 
 }  // namespace

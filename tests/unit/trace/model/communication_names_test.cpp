@@ -1,11 +1,9 @@
-#include "trace/import/common/communication_names.h"
+#include "trace/model/build/communication_names.h"
 
 #include <gtest/gtest.h>
 
-namespace stepscope::import {
+namespace stepscope::model {
 namespace {
-
-using model::CollectiveOp;
 
 struct Kernel {
   char const* name;
@@ -100,10 +98,10 @@ TEST(CommunicationNames, KernelsOfOneDeviceCompute) {
 
 TEST(CommunicationNames, OnlyNamesLikeThoseOfNcclTellAProtocol) {
   EXPECT_EQ(collective_of_kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(int)").protocol,
-            model::CollectiveProtocol::kLl);
+            CollectiveProtocol::kLl);
   EXPECT_EQ(collective_of_kernel("void deep_ep::internode_ll::dispatch<8>(int)").protocol,
-            model::CollectiveProtocol::kUnknown);
+            CollectiveProtocol::kUnknown);
 }
 
 }  // namespace
-}  // namespace stepscope::import
+}  // namespace stepscope::model

@@ -1,4 +1,4 @@
-#include "trace/import/common/communication_names.h"
+#include "trace/model/build/communication_names.h"
 
 #include <algorithm>
 #include <array>
@@ -6,12 +6,8 @@
 #include <string>
 #include <vector>
 
-namespace stepscope::import {
+namespace stepscope::model {
 namespace {
-
-using model::CollectiveAlgorithm;
-using model::CollectiveOp;
-using model::CollectiveProtocol;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -286,8 +282,8 @@ CollectiveOp collective_op_of(std::string_view name) {
   return found == kNames.end() ? CollectiveOp::kUnknown : found->op;
 }
 
-model::CollectiveDetail collective_of_kernel(std::string_view name) {
-  model::CollectiveDetail detail;
+CollectiveDetail collective_of_kernel(std::string_view name) {
+  CollectiveDetail detail;
   KernelFunction const kernel(name);
   KnownKernel const* const known = find_known(kernel);
   detail.op = known != nullptr && known->op != CollectiveOp::kUnknown
@@ -309,4 +305,4 @@ model::CollectiveDetail collective_of_kernel(std::string_view name) {
   return detail;
 }
 
-}  // namespace stepscope::import
+}  // namespace stepscope::model
