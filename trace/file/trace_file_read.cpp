@@ -170,6 +170,7 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
   model::TraceBuilder builder;
   auto const ids = state_->begin_trace(all_texts, builder);
   if (!selection.columns.depth) builder.leave_out_depth();
+  builder.leave_out_details(selection.columns.tables);
   uint64_t lost = state_->lost_while_opening() + state_->damaged_strings.size();
 
   std::vector<DecodedBlock> decoded(blocks.size());

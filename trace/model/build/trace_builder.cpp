@@ -193,6 +193,8 @@ Trace TraceBuilder::finish_rows() && {
 Trace TraceBuilder::finish() && {
   count_dropped();
   bool const has_calls = merge_collective_calls(trace_.tracks_, batches_);
+  // What the calls say is found here, and nowhere else.
+  if (has_calls) own_details_ |= uint32_t{1} << static_cast<int>(DetailTable::kCollectives);
 
   repair_and_order();
   build_columns();
@@ -281,11 +283,16 @@ void TraceBuilder::build_columns() {
   });
   tasks.run([&] { add_tracks(); });
 
+  auto const add_table = [&]<size_t Table>(std::integral_constant<size_t, Table> /*of*/) {
+    auto& table = std::get<Table>(trace_.details_);
+    if ((own_details_ >> Table & 1U) == 0)
+      return table.resize(std::min<size_t>(details[Table], 1), {});
+    add(
+        [](EventBatch & batch) -> auto& { return std::get<Table>(batch.details); }, table,
+        details[Table]);
+  };
   [&]<size_t... Table>(std::index_sequence<Table...>) {
-    (add(
-         [](EventBatch & batch) -> auto& { return std::get<Table>(batch.details); },
-         std::get<Table>(trace_.details_), details[Table]),
-     ...);
+    (add_table(std::integral_constant<size_t, Table>()), ...);
   }
   (std::make_index_sequence<kDetailTableCount>());
 

@@ -42,6 +42,10 @@ class TraceBuilder {
   /// the op's launch.
   void take_calls_as_launches() { calls_launch_ = true; }
 
+  /// The details of other tables (bit t of `wanted` = table t) are not kept: all their rows share
+  /// one that says nothing.
+  void leave_out_details(uint32_t wanted) { own_details_ = wanted; }
+
   /// No op is of a CUDA graph.
   void leave_out_graphs() { trace_.may_have_graphs_ = false; }
 
