@@ -20,15 +20,17 @@ class DeviceGaps::ReasonNumbers {
         static_cast<uint64_t>(reason.cause);
     uint64_t const key = uint64_t{reason.host_name.value} << 32U ^
                          uint64_t { reason.next_op_name.value } << 20U ^
+                         uint64_t { reason.caller.value } << 14U ^
                          uint64_t { reason.host_track.value } << 8U ^ flags;
 
     constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio: spreads neighbours
     uint32_t& last = last_[key * kSpread >> (64U - kBits)];
     if (last < reasons_.size() && reasons_[last] == reason) return last;
 
-    auto const [found, is_new] = numbers_.try_emplace(
-        {reason.host_name.value, reason.next_op_name.value, reason.host_track.value, flags},
-        reasons_.size());
+    auto const [found, is_new] =
+        numbers_.try_emplace({reason.host_name.value, reason.next_op_name.value,
+                              reason.host_track.value, reason.caller.value, flags},
+                             reasons_.size());
     if (is_new) reasons_.push_back(reason);
     last = static_cast<uint32_t>(found->second);
     return found->second;
@@ -38,7 +40,7 @@ class DeviceGaps::ReasonNumbers {
   static constexpr unsigned kBits = 10;
   static constexpr size_t kPlaces = size_t{1} << kBits;
   std::vector<Reason>& reasons_;
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint64_t>, size_t> numbers_;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint64_t>, size_t> numbers_;
   std::vector<uint32_t> last_;  ///< number by hash
 };
 
@@ -52,9 +54,9 @@ DeviceGaps::DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_r
     IdleGap const& gap = gaps[place];
     if (place % kBlock == 0) block_begins_.push_back(gap.when.begin);
     begins_.push_back(gap.when.begin - block_begins_.back());
-    reason_of_.push_back(static_cast<int64_t>(
-        numbers.number({gap.cause, gap.host_is_apart, gap.host_name, gap.next_op_name,
-                        gap.host_track, gap.is_way_from_sync, gap.is_staging, gap.why_not})));
+    reason_of_.push_back(static_cast<int64_t>(numbers.number(
+        {gap.cause, gap.host_is_apart, gap.host_name, gap.next_op_name, gap.host_track, gap.caller,
+         gap.is_way_from_sync, gap.is_staging, gap.why_not})));
   }
 
   keep_lengths(gaps);
@@ -95,6 +97,7 @@ IdleGap DeviceGaps::operator[](size_t place) const {
   gap.host_name = why.host_name;
   gap.next_op_name = why.next_op_name;
   gap.host_track = why.host_track;
+  gap.caller = why.caller;
   gap.is_way_from_sync = why.is_way_from_sync;
   gap.is_staging = why.is_staging;
   gap.why_not = why.why_not;

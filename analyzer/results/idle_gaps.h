@@ -1,6 +1,6 @@
 // The idle gaps of a run's devices, each with its cause. A large run has tens of millions of them,
 // a third of its analysis. So they are kept in columns, in 8 to 10 bytes each (8 more with the rows
-// of events) where an IdleGap takes 48.
+// of events) where an IdleGap takes 56.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +37,7 @@ struct IdleGap {
   model::StringId host_name;     ///< of the host event; valid if that is there
   model::StringId next_op_name;  ///< of the device op that ends the gap; valid if that is there
   model::TrackId host_track;     ///< its thread
+  model::StringId caller;        ///< the program's function around it; invalid = not recorded
   /// The host is late because syncs blocked it before (metrics/host/sync_lead.h).
   bool is_way_from_sync = false;
   /// The host copies the pageable memory of the copy that ends the gap (metrics/work/copies.h).
@@ -82,6 +83,7 @@ class DeviceGaps {
     bool host_is_apart = false;
     model::StringId host_name, next_op_name;
     model::TrackId host_track;
+    model::StringId caller;
     bool is_way_from_sync = false;
     bool is_staging = false;
     NotExplained why_not = NotExplained::kOther;

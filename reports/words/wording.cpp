@@ -30,8 +30,10 @@ std::string describe_idle(FindingContext const& seen) {
     text += tr("; {} devices are affected", seen.text("devices"));
   if (!text.empty()) text += tr(".");
 
-  std::string const op = seen.subject("host_op");
-  if (!op.empty()) text += tr(" Meanwhile the host spent most time in {}.", op);
+  std::string const op = seen.subject("host_op"), caller = seen.subject("caller");
+  if (!op.empty() && caller.empty()) text += tr(" Meanwhile the host spent most time in {}.", op);
+  if (!op.empty() && !caller.empty())
+    text += tr(" Meanwhile the host spent most time in {}, called by {}.", op, caller);
   if (seen.metric("other_host_op_ns_per_step"))
     text += tr(" A further {} of it went to {}.", seen.text("other_host_op_ns_per_step"),
                seen.subject("other_host_op"));

@@ -4,10 +4,7 @@
 #include <string_view>
 
 namespace stepscope::analyzer {
-namespace {
 
-/// "torch/nn/modules/module.py(1501): _call_impl", "<built-in method linear>", "nn.Module:
-/// Linear_3": as Kineto names frames.
 bool is_python_frame(std::string_view name) {
   size_t const at = name.find(".py(");
   if (at != std::string_view::npos) {
@@ -19,6 +16,8 @@ bool is_python_frame(std::string_view name) {
   }
   return name.starts_with("<built-in ") || name.starts_with("nn.Module: ");
 }
+
+namespace {
 
 /// Whether each string of the trace names a frame.
 std::vector<bool> frame_names(model::Trace const& trace) {

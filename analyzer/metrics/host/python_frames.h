@@ -2,6 +2,7 @@
 // host.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "analyzer/results/device_stats.h"
@@ -9,6 +10,10 @@
 #include "trace/model/run.h"
 
 namespace stepscope::analyzer {
+
+/// "torch/nn/modules/module.py(1501): _call_impl", "<built-in method linear>", "nn.Module:
+/// Linear_3": as Kineto names frames.
+bool is_python_frame(std::string_view name);
 
 /// The frames on the thread with most of them: it is the one that runs the model.
 class PythonFrames {

@@ -58,8 +58,7 @@ void name_long_work(RuleInput const& input,
     return;
   if (static_cast<double>(of_name) < kMost * static_cast<double>(in_long)) return;
 
-  std::erase_if(finding.subjects, [](auto const& subject) { return subject.first == "host_op"; });
-  finding.subjects.emplace_back("host_op", name);
+  blame_host_op(input, *device, gaps, name, finding);
   finding.subjects.emplace_back("gaps", "long");
   finding.metrics.emplace_back("long_gaps_ns_per_step", device->per_step(of_name));
 }

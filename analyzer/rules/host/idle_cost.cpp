@@ -70,8 +70,8 @@ Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst
   finding.metrics.emplace_back("gaps_per_step",
                                device.per_step(static_cast<int64_t>(worst.gaps.size())));
   finding.metrics.emplace_back("devices", devices);
-  std::string name = busiest_host_op(input, device, worst.gaps);
-  if (!name.empty()) finding.subjects.emplace_back("host_op", std::move(name));
+  std::string const name = busiest_host_op(input, device, worst.gaps);
+  if (!name.empty()) blame_host_op(input, device, worst.gaps, name, finding);
 
   for (size_t const place : worst.gaps) {
     IdleGap const gap = device.gaps[place];
@@ -100,6 +100,27 @@ std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device
       std::max_element(by_name.begin(), by_name.end(),
                        [](auto const& a, auto const& b) { return a.second < b.second; });
   return most == by_name.end() ? std::string() : std::string(trace.text(most->first));
+}
+
+void blame_host_op(RuleInput const& input, MeasuredDevice const& device,
+                   std::vector<size_t> const& gaps, std::string const& name, Finding& finding) {
+  std::erase_if(finding.subjects, [](auto const& subject) {
+    return subject.first == "host_op" || subject.first == "caller";
+  });
+  finding.subjects.emplace_back("host_op", name);
+
+  model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
+  std::map<model::StringId, int64_t> by_caller;
+  int64_t all = 0;
+  for (size_t const place : gaps) {
+    IdleGap const gap = device.gaps[place];
+    if (!gap.host_name.valid() || trace.text(gap.host_name) != name) continue;
+    all += gap.when.length();
+    if (gap.caller.valid()) by_caller[gap.caller] += gap.when.length();
+  }
+
+  for (auto const& [caller, ns] : by_caller)
+    if (2 * ns > all) finding.subjects.emplace_back("caller", trace.text(caller));
 }
 
 namespace {

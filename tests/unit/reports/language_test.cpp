@@ -252,11 +252,11 @@ analyzer::Finding made_finding(std::string_view rule) {
   double value = 1;
   for (char const* const key : kMetrics) finding.metrics.emplace_back(key, value += 1);
 
-  finding.subjects = {{"host_op", "xyz"}, {"kernel", "xyz"},   {"op", "xyz"},
-                      {"ranks", "0, 1"},  {"cause", "host"},   {"limit", "thermal"},
-                      {"part", "input"},  {"host", "xyz"},     {"waiting", "0, 1"},
-                      {"completed", "2"}, {"missing", "3"},    {"options", "xyz"},
-                      {"calls", "xyz"},   {"unrecorded", "4"}, {"different", "xyz"}};
+  finding.subjects = {
+      {"host_op", "xyz"}, {"caller", "xyz"},   {"kernel", "xyz"},    {"op", "xyz"},
+      {"ranks", "0, 1"},  {"cause", "host"},   {"limit", "thermal"}, {"part", "input"},
+      {"host", "xyz"},    {"waiting", "0, 1"}, {"completed", "2"},   {"missing", "3"},
+      {"options", "xyz"}, {"calls", "xyz"},    {"unrecorded", "4"},  {"different", "xyz"}};
   return finding;
 }
 

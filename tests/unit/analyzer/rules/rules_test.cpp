@@ -140,6 +140,35 @@ TEST(Rules, AnErrorThatEndedTheGpuWorkComesFirst) {
   EXPECT_EQ(findings[1].rule, "host-bound-launches");
 }
 
+TEST(Rules, NameTheFunctionThatCalledMostOfWhatTheHostDid) {
+  // In so many of nine gaps the host's call is that of train(), else of evaluate().
+  auto const caller_of = [](size_t of_nine) {
+    model::TraceBuilder builder;
+    model::StringId const item = builder.intern("aten::item");
+    model::StringId const train = builder.intern("train.py(8): train");
+    model::StringId const evaluate = builder.intern("train.py(40): evaluate");
+    Analysis facts = loop_with_gaps_between_steps();
+    change_gaps(facts, [&](size_t i, IdleGap& gap) {
+      gap.cause = IdleCause::kSync;
+      gap.host_name = item;
+      gap.caller = i < of_nine ? train : evaluate;
+    });
+
+    model::Run run;
+    run.ranks.push_back({std::move(builder).finish(), 0, ""});
+    std::vector<Finding> const findings = find_all(run, facts);
+    EXPECT_EQ(findings.size(), 1U);
+    std::string caller;
+    for (auto const& [role, name] : findings.at(0).subjects)
+      if (role == "caller") caller = name;
+    return caller;
+  };
+
+  EXPECT_EQ(caller_of(9), "train.py(8): train");
+  EXPECT_EQ(caller_of(5), "train.py(8): train");
+  EXPECT_EQ(caller_of(0), "train.py(40): evaluate");
+}
+
 TEST(Rules, LaunchBoundTimeAfterASyncIsTheSyncs) {
   Analysis facts = loop_with_gaps_between_steps();
 
