@@ -5,7 +5,8 @@
 
 Trains cifar10 on two host devices under `stepscope record --ring`, `--stream` (sums of each step) or both. Memory: for MINUTES, after the
 ring has filled once, the largest and the smallest share of all pages that the process has to itself. Ratio: the same training with and without, each stopped while the
-other one runs, PAIRS times two seconds each; how many steps each made. Stalls: the training is stopped for half a second at a random
+other one runs, PAIRS times two seconds each; how many steps each made. A step is counted or not, so few pairs are no better than 1 %.
+So the share of the processor's time that Stepscope's own threads take is printed, too; what records cost the program's threads is not in it. Stalls: the training is stopped for half a second at a random
 moment, STALLS times; `--on-slow-step` must write a ring that has the step. Build the target stepscope first.
 """
 import argparse
@@ -37,7 +38,7 @@ class Training:
     def find_process(self):
         for _ in range(300):
             for name in glob.glob(os.path.join(self.run, "requests", "*.process.json")):
-                return int(re.search(r'"process_id": (\d+)', open(name, encoding="utf-8").read())[1])
+                return int(re.search(r'"process_id": *(\d+)', open(name, encoding="utf-8").read())[1])
             for name in glob.glob(os.path.join(self.run, "stream", "process-*.steps")):
                 return int(re.search(r"process-(\d+)", name)[1])
             time.sleep(0.1)
@@ -54,6 +55,14 @@ class Training:
     def own_kib(self):
         text = open(f"/proc/{self.process}/smaps_rollup", encoding="utf-8").read()
         return sum(int(kib) for kib in re.findall(r"^Private_\w+: +(\d+)", text, re.MULTILINE))
+
+    def seconds_of_threads(self):
+        """Processor time by the name of the thread."""
+        seconds = {}
+        for task in glob.glob(f"/proc/{self.process}/task/*"):
+            name = open(f"{task}/comm", encoding="utf-8").read().strip()
+            seconds[name] = seconds.get(name, 0) + int(open(f"{task}/schedstat", encoding="utf-8").read().split()[0]) / 1e9
+        return seconds
 
     def end(self):
         for target in (self.process, self.launcher.pid):
@@ -81,13 +90,15 @@ def memory(stepscope, seconds, ring_seconds, kept):
 
 
 def ratios(stepscope, pairs, kept, slot_seconds=2):
-    """Steps without and with what is kept, pair by pair; which is first changes."""
+    """Steps without and with what is kept, pair by pair; which is first changes. And the share of the processor's time, in
+    per cent, that Stepscope's threads took."""
     with tempfile.TemporaryDirectory() as folder:
         both = [Training(stepscope, folder, (), 1), Training(stepscope, folder, kept, 1)]
         time.sleep(3)
         for training in both:
             training.send(signal.SIGSTOP)
 
+        begin = both[1].seconds_of_threads()
         found = []
         for pair in range(pairs):
             steps = [0, 0]
@@ -99,9 +110,12 @@ def ratios(stepscope, pairs, kept, slot_seconds=2):
                 time.sleep(0.05)
                 steps[which] = both[which].steps() - before
             found.append(steps)
+
+        used = {name: seconds - begin.get(name, 0) for name, seconds in both[1].seconds_of_threads().items()}
         for training in both:
             training.end()
-    return found
+    own = sum(seconds for name, seconds in used.items() if name.startswith("stepscope"))
+    return found, 100 * own / sum(used.values())
 
 
 def reason_of(stepscope, ring):
@@ -155,11 +169,11 @@ def main():
     if chosen.stalls > 0:
         print(f"stalls: {stalls(stepscope, chosen.stalls)} of {chosen.stalls} are in the ring that they had written", flush=True)
     if chosen.pairs > 0:
-        pairs = ratios(stepscope, chosen.pairs, kept)
+        pairs, share = ratios(stepscope, chosen.pairs, kept)
         found = sorted(none / ring for none, ring in pairs)
         of_sums = sum(none for none, _ in pairs) / sum(ring for _, ring in pairs)
         print(f"ratio of steps: {statistics.median(found):.4f} (median of {len(found)} pairs, quartiles {found[len(found) // 4]:.4f} to "
-              f"{found[-len(found) // 4]:.4f}), of the sums {of_sums:.4f}", flush=True)
+              f"{found[-len(found) // 4]:.4f}), of the sums {of_sums:.4f}; Stepscope's threads took {share:.2f} % of the time", flush=True)
     if chosen.minutes > 0:
         values = memory(stepscope, int(chosen.minutes * 60), 20, kept)
         middle = statistics.median(values)
