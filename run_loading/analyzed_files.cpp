@@ -76,10 +76,9 @@ Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
   LoadingProgress unwatched;
   LoadingProgress& progress = watched == nullptr ? unwatched : *watched;
   bool const by_size = team == nullptr && reading == Reading::kBySize;
-  import::MemoryLimit const limit{by_size ? analyzer::processes_at_once() : 0,
-                                  by_size ? kMostEventsInMemory : uint64_t {
-                                    0
-                                  }};
+  auto const limit = by_size
+                         ? import::MemoryLimit{analyzer::processes_at_once(), kMostEventsInMemory}
+                         : import::MemoryLimit{0, 0};
   auto opened = team != nullptr ? open_with_team(paths, is_one_run, *team)
                                 : import::open_sources(paths, limit, is_one_run);
   if (!opened) return base::fail_with(opened);

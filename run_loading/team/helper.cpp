@@ -15,21 +15,25 @@ namespace stepscope::run_loading {
 namespace {
 
 using base::Expected;
+using import::RankSource;
+using import::RemoteTrace;
 
 tl::unexpected<base::Error> no_question() {
   return base::fail("a question of process 0 cannot be read");
 }
 
-import::RemoteTrace::Facts facts_of(import::TraceSource const& source){
-    return {{source.info(),
-             source.log(),
-             {source.tracks().begin(), source.tracks().end()},
-             {source.devices().begin(), source.devices().end()}},
-            source.event_counts(),
-            source.kinds(),
-            source.time_range(),
-            source.is_rank_by_name()};
-}  // namespace
+RemoteTrace::Facts facts_of(import::TraceSource const& source) {
+  RemoteTrace::Facts facts;
+  facts.head = {source.info(),
+                source.log(),
+                {source.tracks().begin(), source.tracks().end()},
+                {source.devices().begin(), source.devices().end()}};
+  facts.event_counts = source.event_counts();
+  facts.kinds = source.kinds();
+  facts.time_range = source.time_range();
+  facts.is_rank_by_name = source.is_rank_by_name();
+  return facts;
+}
 
 /// A number of the first bytes of a file: a file that grows keeps it.
 uint64_t head_of(std::string const& path) {
@@ -72,13 +76,13 @@ class OpenedHere final : public import::RemoteTrace {
 };
 
 /// The source as process 0 has it in its run.
-import::RankSource placed(std::shared_ptr<import::RemoteTrace const> opened,
-                          PlaceInRun const& place){import::TraceSource source(std::move(opened));
-source.assume_rank(place.info.rank);
-source.assume_world_size(place.info.world_size);
-if (!place.drift.is_none()) source.correct_drift(place.drift);
-return {std::move(source), place.offset_ns, place.file, place.rank_drift};
-}  // namespace stepscope::run_loading
+RankSource placed(std::shared_ptr<RemoteTrace const> opened, PlaceInRun const& place) {
+  import::TraceSource source(std::move(opened));
+  source.assume_rank(place.info.rank);
+  source.assume_world_size(place.info.world_size);
+  if (!place.drift.is_none()) source.correct_drift(place.drift);
+  return {std::move(source), place.offset_ns, place.file, place.rank_drift};
+}
 
 }  // namespace
 

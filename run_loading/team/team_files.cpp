@@ -14,6 +14,7 @@ namespace stepscope::run_loading {
 namespace {
 
 using base::Expected;
+using import::OpenedFile;
 
 /// A source that a helper has opened.
 class OpenedByHelper final : public import::RemoteTrace {
@@ -135,7 +136,7 @@ Expected<FoundFiles> TeamFiles::find_there(uint32_t rank, std::string const& pat
   return found;
 }
 
-std::vector<import::OpenedFile> TeamFiles::open(std::vector<std::string> const& files) {
+std::vector<OpenedFile> TeamFiles::open(std::vector<std::string> const& files) {
   std::vector<uint64_t> sizes;
   std::vector<std::vector<uint32_t>> seen_by;
   for (std::string const& file : files) {
@@ -146,7 +147,7 @@ std::vector<import::OpenedFile> TeamFiles::open(std::vector<std::string> const& 
   }
 
   std::vector<uint32_t> const owners = divide(sizes, seen_by, team_.size());
-  std::vector<std::optional<import::OpenedFile>> opened(files.size());
+  std::vector<std::optional<OpenedFile>> opened(files.size());
   team_.spread(owners, [&](size_t i) {
     if (owners[i] == 0)
       opened[i].emplace(std::move(import::open_files({files[i]}, {0, 0}).front()));
@@ -154,22 +155,23 @@ std::vector<import::OpenedFile> TeamFiles::open(std::vector<std::string> const& 
       opened[i].emplace(open_there(owners[i], files[i]));
   });
 
-  std::vector<import::OpenedFile> result;
+  std::vector<OpenedFile> result;
   for (auto& file : opened) result.push_back(std::move(*file));
   return result;
 }
 
-import::OpenedFile TeamFiles::open_there(uint32_t rank, std::string const& path){
-    auto const answer = team_.ask(rank, packed_fields(Asks::kOpen, path));
-if (!answer) return base::fail_with(answer);
-std::vector<OpenedThere> opened;
-if (!unpack_fields(*answer, opened)) return base::fail("an answer of rank {} cannot be read", rank);
+OpenedFile TeamFiles::open_there(uint32_t rank, std::string const& path) {
+  auto const answer = team_.ask(rank, packed_fields(Asks::kOpen, path));
+  if (!answer) return base::fail_with(answer);
+  std::vector<OpenedThere> opened;
+  if (!unpack_fields(*answer, opened))
+    return base::fail("an answer of rank {} cannot be read", rank);
 
-std::vector<import::TraceSource> sources;
-for (OpenedThere& each : opened)
-  sources.emplace_back(std::make_shared<OpenedByHelper const>(team_, rank, std::move(each)));
-return sources;
-}  // namespace stepscope::run_loading
+  std::vector<import::TraceSource> sources;
+  for (OpenedThere& each : opened)
+    sources.emplace_back(std::make_shared<OpenedByHelper const>(team_, rank, std::move(each)));
+  return sources;
+}
 
 SourceOwner owner_of(import::TraceSource const& source) {
   auto const* const remote = dynamic_cast<OpenedByHelper const*>(source.remote());

@@ -15,6 +15,7 @@
 namespace {
 
 using namespace stepscope;
+using import::RemoteTrace;
 
 /// The first byte is the message's place in the list of targets/team_messages.cpp.
 void write(std::filesystem::path const& folder, char const* name, char message,
@@ -23,13 +24,14 @@ void write(std::filesystem::path const& folder, char const* name, char message,
   file << message << bytes;
 }
 
-import::RemoteTrace::Facts facts_of(model::Trace const& trace){import::RemoteTrace::Facts facts;
-facts.head.info = trace.info();
-facts.head.tracks = {trace.tracks().begin(), trace.tracks().end()};
-facts.head.devices = {trace.devices().begin(), trace.devices().end()};
-facts.event_counts = facts.kinds = {5, 7};
-return facts;
-}  // namespace
+RemoteTrace::Facts facts_of(model::Trace const& trace) {
+  RemoteTrace::Facts facts;
+  facts.head.info = trace.info();
+  facts.head.tracks = {trace.tracks().begin(), trace.tracks().end()};
+  facts.head.devices = {trace.devices().begin(), trace.devices().end()};
+  facts.event_counts = facts.kinds = {5, 7};
+  return facts;
+}
 
 }  // namespace
 
