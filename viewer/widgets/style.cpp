@@ -21,11 +21,22 @@ std::string first_file(std::initializer_list<char const*> paths) {
   return {};
 }
 
-/// Latin, Greek, Cyrillic, punctuation, arrows, mathematics and the replacement character: what
-/// names and units need.
-constexpr std::array<ImWchar, 19> kGlyphs = {0x20,   0x24F,  0x370,  0x3FF,  0x400,  0x4FF,  0x2010,
-                                             0x205E, 0x2080, 0x208E, 0x2190, 0x21FF, 0x2200, 0x22FF,
-                                             0x25A0, 0x25FF, 0xFFFD, 0xFFFD, 0};
+/// What names and units need, and what the font has of other scripts: a name that a program chose
+/// stays readable. Letters of scripts that are written from the right stand one by one, in the
+/// order of the text. Beyond 0xFFFF, where most emoji are, ImGui shows the replacement character.
+constexpr std::array kGlyphs = std::to_array<ImWchar>(
+    {0x20,   0x24F,   // Latin
+     0x370,  0x5FF,   // Greek, Cyrillic, Armenian, Hebrew
+     0x600,  0x6FF,   // Arabic
+     0x10A0, 0x10FF,  // Georgian
+     0x1E00, 0x1FFF,  // Latin and Greek with further accents
+     0x2010, 0x205E,  // punctuation
+     0x2080, 0x218F,  // subscripts, currencies, letterlike symbols, fractions
+     0x2190, 0x22FF,  // arrows, mathematics
+     0x25A0, 0x27BF,  // shapes, symbols, dingbats
+     0xFE70, 0xFEFF,  // Arabic letters as they join
+     0xFFFD, 0xFFFD,  // the replacement character
+     0});
 
 void merge_cjk(float pixels) {
   std::string const path =
