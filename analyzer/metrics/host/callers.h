@@ -10,11 +10,11 @@
 
 namespace stepscope::analyzer {
 
-/// Whether a function of this name belongs to the program: "train.py(88): train". Those of PyTorch
-/// and of Python's own library do not, and functions without a file.
+/// Whether a function of this name belongs to the program: "train.py(88): train". Functions of
+/// PyTorch and of Python's own library do not, and functions without a file.
 bool is_own_function(std::string_view name);
 
-/// Of one process. `trace` must outlive it.
+/// The callers in one process. `trace` must outlive it.
 class Callers {
  public:
   /// O(strings).
