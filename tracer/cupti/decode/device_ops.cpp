@@ -105,7 +105,7 @@ void DeviceOps::add_kernel(KernelRecord const& record, RecordClock const& clock,
   auto const when = times(record, clock, store);
   if (!when) return;
   KernelInfo& kernel = kernels_.find(record.name, store);
-  if (kernel.communication) {
+  if (kernel.communication != nullptr) [[unlikely]] {
     model::CollectiveDetail detail = *kernel.communication;
     detail.channels = channels_of(record);
     add_op(record, model::EventKind::kCollective, kernel.name, detail, *when, store);

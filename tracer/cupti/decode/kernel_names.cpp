@@ -30,7 +30,8 @@ KernelInfo& KernelNames::look_up(char const* name, TraceStore& store) {
   KernelInfo& kernel = place->second;
   kernel.name = known->second;
   if (model::is_communication_kernel(known->first))
-    kernel.communication = model::collective_of_kernel(known->first);
+    kernel.communication =
+        std::make_unique<model::CollectiveDetail const>(model::collective_of_kernel(known->first));
   return kernel;
 }
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 
@@ -24,8 +24,8 @@ struct KernelInfo {
   BlockNeeds block;
   uint32_t device = UINT32_MAX;
   uint8_t occupancy_percent = 0;
-  /// What its name says of its communication; none of a kernel that computes.
-  std::optional<model::CollectiveDetail> communication;
+  /// What its name says of its communication; null of a kernel that computes.
+  std::unique_ptr<model::CollectiveDetail const> communication;
 };
 
 /// The writer thread's.
