@@ -369,7 +369,7 @@ void Processes::expect_beat(uint32_t peer) {
 void Processes::tell_all(Beat const& beat) {
   auto const* const first = reinterpret_cast<std::byte const*>(&beat);
   for (uint32_t peer = 0; peer < size(); ++peer) {
-    if (peer == rank()) continue;
+    if (peer == rank() || peers_[peer].left) continue;
 
     auto const message = std::make_shared<Message>();
     message->sent = true;
@@ -425,8 +425,7 @@ void Processes::look_after_peers() {
       // Its last words may have come since.
       test_active();
       if (peers_[peer].left || failure_) continue;
-      return fail(fmt::format("rank {} is gone: its process {} has ended; {}", peer, process,
-                              patience_.if_gone));
+      return notice_gone(peer);
     }
   }
 
@@ -434,10 +433,20 @@ void Processes::look_after_peers() {
   constexpr std::chrono::milliseconds kTimeToSee{200};
   if (is_ending && !termination_at_) termination_at_ = now;
   if (termination_at_ && now - *termination_at_ > kTimeToSee)
-    return fail(
-        "the launcher told this process to end (SIGTERM), as it does when another one has failed");
+    return fail(giving_up_.value_or(
+        "the launcher told this process to end (SIGTERM), as it does when another one has failed"));
 
   look_for_silence(now);
+}
+
+/// Who watches passes it on before it ends: another one may see first that this process is gone,
+/// and would name the wrong one.
+void Processes::notice_gone(uint32_t peer) {
+  std::string reason = fmt::format("rank {} is gone: its process {} has ended; {}", peer,
+                                   peers_[peer].process_id, patience_.if_gone);
+  peers_[peer].left = true;
+  if (!watching_) return fail(std::move(reason));
+  if (!giving_up_) giving_up_ = std::move(reason);
 }
 
 void Processes::look_for_silence(Clock::time_point now) {

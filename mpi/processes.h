@@ -127,6 +127,7 @@ class Processes final : public Peers {
   /// A message of this process, or from another one, is over.
   void take(Message& message);
   void look_after_peers();
+  void notice_gone(uint32_t peer);
   void look_for_silence(Clock::time_point now);
   void beat();
   void tell_all(Beat const& beat);
