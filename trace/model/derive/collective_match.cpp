@@ -231,8 +231,6 @@ class Matcher {
     collectives_.for_each([&](uint32_t device, CollectiveIdentity const& identity, int64_t) {
       if (identity.communicator != 0 && identity.sequence != 0)
         with_sequence_.insert(identity.communicator);
-      if (identity.communicator != 0 && identity.participants > 1)
-        smallest_group_ = std::min(smallest_group_, identity.participants);
       devices_ += device != last ? 1 : 0;
       last = device;
     });
@@ -361,16 +359,15 @@ class Matcher {
                       from << 32U | to, identity.bytes};
     }
 
-    // Where devices work in groups, an unknown communicator may be any of them.
-    uint32_t const at_least = identity.participants != 0 ? identity.participants : smallest_group_;
-    if (identity.communicator == 0 && at_least < devices_) return std::nullopt;
+    if (identity.communicator == 0 && identity.participants != 0 &&
+        identity.participants < devices_)
+      return std::nullopt;
     return MatchKey{identity.communicator, tag(Numbering::kOrder, identity.op), 0, identity.bytes};
   }
 
   Collectives const& collectives_;
   FewNumbers with_sequence_;  ///< communicators whose collectives have one
   uint32_t devices_ = 0;
-  uint32_t smallest_group_ = UINT32_MAX;  ///< participants of a known communicator
   uint32_t next_ = 0;
   uint32_t last_kind_ = SameKind::kNone;
   std::unordered_map<MatchKey, uint32_t, HashOfKey> kind_of_;

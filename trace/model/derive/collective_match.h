@@ -1,7 +1,6 @@
 // Which collectives on different devices are one (DEFINITIONS, "Communication"). They have the same
 // communicator and sequence number. Without a number, the n-th ones of the same communicator, op
-// and bytes match, counted from where both devices record. Collectives of an unknown communicator
-// match only where no known one joins a part of the devices. A send is matched with its receive:
+// and bytes match, counted from where both devices record. A send is matched with its receive:
 // without a number, the n-th from one rank to another with the n-th that this one receives from it.
 #pragma once
 

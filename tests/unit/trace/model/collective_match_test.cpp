@@ -96,20 +96,6 @@ TEST(CollectiveMatch, OfAnUnknownCommunicatorAllDevicesTakePartOrNobodyKnowsWho)
   EXPECT_THAT(matches_of({{unknown}, {unknown}, {unknown}}), ElementsAre(0, 0, 0));
 }
 
-TEST(CollectiveMatch, WhereDevicesWorkInGroupsAnUnknownCommunicatorMayBeAnyOfThem) {
-  CollectiveDetail const unknown = collective(kReduce, 0, 0);
-  CollectiveDetail first = collective(kReduce, 5, 1), second = collective(kReduce, 6, 1);
-  first.participants = second.participants = 2;
-  EXPECT_THAT(
-      matches_of({{first, unknown}, {first, unknown}, {second, unknown}, {second, unknown}}),
-      ElementsAre(0, 1, 0, 2, 3, 4, 3, 5));
-
-  CollectiveDetail of_all = collective(kReduce, 5, 1);
-  of_all.participants = 3;
-  EXPECT_THAT(matches_of({{of_all, unknown}, {of_all, unknown}, {of_all, unknown}}),
-              ElementsAre(0, 1, 0, 1, 0, 1));
-}
-
 /// All-reduces without numbers of one kind, ends in ms.
 struct Recorded {
   DeviceRecording recording;
