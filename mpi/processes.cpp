@@ -369,7 +369,7 @@ void Processes::expect_beat(uint32_t peer) {
 void Processes::tell_all(Beat const& beat) {
   auto const* const first = reinterpret_cast<std::byte const*>(&beat);
   for (uint32_t peer = 0; peer < size(); ++peer) {
-    if (peer == rank() || peers_[peer].left) continue;
+    if (peer == rank() || peers_[peer].is_gone) continue;
 
     auto const message = std::make_shared<Message>();
     message->sent = true;
@@ -421,7 +421,7 @@ void Processes::look_after_peers() {
 
   for (uint32_t peer = 0; peer < size(); ++peer) {
     int64_t const process = peers_[peer].process_id;
-    if (process != 0 && !peers_[peer].left && has_ended(process)) {
+    if (process != 0 && !peers_[peer].left && !peers_[peer].is_gone && has_ended(process)) {
       // Its last words may have come since.
       test_active();
       if (peers_[peer].left || failure_) continue;
@@ -439,12 +439,12 @@ void Processes::look_after_peers() {
   look_for_silence(now);
 }
 
-/// Who watches passes it on before it ends: another one may see first that this process is gone,
-/// and would name the wrong one.
+/// A process that watches tells the others before it ends itself. Another one may notice that end
+/// first, and would name the wrong process.
 void Processes::notice_gone(uint32_t peer) {
   std::string reason = fmt::format("rank {} is gone: its process {} has ended; {}", peer,
                                    peers_[peer].process_id, patience_.if_gone);
-  peers_[peer].left = true;
+  peers_[peer].is_gone = true;
   if (!watching_) return fail(std::move(reason));
   if (!giving_up_) giving_up_ = std::move(reason);
 }

@@ -114,7 +114,8 @@ class Processes final : public Peers {
     Clock::time_point heard;
     Beat beat;                ///< the one that comes next
     Clock::time_point lived;  ///< when the last one came
-    bool left = false;
+    bool left = false;        ///< it has said that it leaves or gives up
+    bool is_gone = false;
   };
 
   Processes(Launch const& launch, Patience const& patience, MpiModule const& mpi);

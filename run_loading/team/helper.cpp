@@ -28,6 +28,7 @@ RemoteTrace::Facts facts_of(import::TraceSource const& source) {
                 source.log(),
                 {source.tracks().begin(), source.tracks().end()},
                 {source.devices().begin(), source.devices().end()}};
+
   facts.event_counts = source.event_counts();
   facts.kinds = source.kinds();
   facts.time_range = source.time_range();

@@ -34,7 +34,7 @@ COLUMNS = {name: columns.split() for name, columns in {
                "occupancy_percent graph graph_node",
     "copies": "bytes direction peer_device pinned graph graph_node",
     "collectives": "bytes communicator sequence op participants rank peer data_type algorithm protocol channels plan "
-                   "gpu_wait_ns peer_wait_ns network_wait_ns launch state",
+                   "gpu_wait_ns peer_wait_ns network_wait_ns launch state graph graph_node",
     "stream_waits": "source_device source_stream source_correlation",
     "syncs": "sync device stream source_correlation",
     "memory": "address bytes allocated_bytes reserved_bytes device op purpose memory pool",

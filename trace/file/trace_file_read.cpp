@@ -54,6 +54,17 @@ bool may_be_selected(BlockHeader const& block, Selection const& selection) {
   return block.max_end >= selection.window.begin || (block.kinds & selection.before) != 0;
 }
 
+/// Where there are calls, which kernels carry collectives is found by the details of both.
+Selection with_what_calls_need(Selection selection, std::vector<IndexEntry> const& blocks) {
+  constexpr uint32_t kNeeded = uint32_t{1} << static_cast<int>(model::DetailTable::kKernels) |
+                               uint32_t{1} << static_cast<int>(model::DetailTable::kCollectives);
+  bool const has_calls = std::any_of(blocks.begin(), blocks.end(), [](IndexEntry const& entry) {
+    return (entry.header.kinds & kind_bit(model::EventKind::kCollectiveCall)) != 0;
+  });
+  if (has_calls) selection.columns.tables |= kNeeded;
+  return selection;
+}
+
 /// Whether all events of a block lie in the window.
 bool is_all_selected(BlockHeader const& block, TimeWindow window) {
   return block.min_start >= window.begin && block.max_end < window.end;
@@ -146,8 +157,9 @@ std::optional<model::Trace> TraceFile::State::read_in_order(
   return std::move(builder).finish_rows();
 }
 
-Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_events) const {
-  std::vector<IndexEntry> const blocks = state_->select(selection);
+Expected<model::Trace> TraceFile::read(Selection const& asked, uint64_t max_events) const {
+  std::vector<IndexEntry> const blocks = state_->select(asked);
+  Selection const selection = with_what_calls_need(asked, blocks);
   std::atomic<uint64_t> rows =
       0;  // of blocks in part selected, those that were kept, once they are decoded
   for (IndexEntry const& entry : blocks)

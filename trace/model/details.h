@@ -56,9 +56,16 @@ struct CollectiveDetail {
       0;  ///< the network threads waited for the GPU: summed over the channels, as the next two
   uint64_t peer_wait_ns = 0;                          ///< … for a receiver to be ready
   uint64_t network_wait_ns = 0;                       ///< … for data on the network
-  CallLaunch launch = CallLaunch::kBefore;            ///< of a call
+  CallLaunch launch = CallLaunch::kBefore;            ///< of a call; kNone of a kernel that a
+                                                      ///< recording knows by its name alone
   CollectiveState state = CollectiveState::kUnknown;  ///< of a call
+  uint32_t graph = 0;       ///< number of the CUDA graph that launched it; 0 = none
+  uint64_t graph_node = 0;  ///< its node there
 };
+/// Whether a recording knows a kernel by its name alone: no call said which collective it is.
+constexpr bool is_known_by_name(CollectiveDetail const& kernel) {
+  return kernel.launch == CallLaunch::kNone && kernel.communicator == 0;
+}
 struct StreamWaitDetail {
   int32_t source_device = -1;
   int32_t source_stream = -1;
@@ -150,7 +157,9 @@ inline constexpr auto detail_fields<CollectiveDetail> =
                Field{"peer_wait_ns", &CollectiveDetail::peer_wait_ns},
                Field{"network_wait_ns", &CollectiveDetail::network_wait_ns},
                Field{"launch", &CollectiveDetail::launch},
-               Field{"state", &CollectiveDetail::state}};
+               Field{"state", &CollectiveDetail::state},
+               Field{"graph", &CollectiveDetail::graph},
+               Field{"graph_node", &CollectiveDetail::graph_node}};
 template <>
 inline constexpr auto detail_fields<StreamWaitDetail> =
     std::tuple{Field{"source_device", &StreamWaitDetail::source_device},

@@ -113,6 +113,10 @@ inline constexpr std::array kFieldWords = {
     FieldWords{
         DetailTable::kCollectives, "state", "", Absent::kByType,
         "of a call: how far it came, 'enqueued', 'started', 'completed'; 'called': not told"},
+    FieldWords{DetailTable::kCollectives, "graph", "", Absent::kZero,
+               "CUDA graph that launched it"},
+    FieldWords{DetailTable::kCollectives, "graph_node", "", Absent::kNever,
+               "its node there; NULL without a graph"},
 
     FieldWords{DetailTable::kStreamWaits, "source_device", "", Absent::kByType,
                "device whose event is waited for"},

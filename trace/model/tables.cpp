@@ -164,6 +164,7 @@ bool is_moot(Source const& source, uint32_t row, CollectiveDetail const& collect
   if (field == "bytes") return !is_message_size_known(collective.op, collective.bytes);
   if (field == "sequence") return !source.is_numbered(collective);
   if (field == "launch") return source.trace().kind(row) != EventKind::kCollectiveCall;
+  if (field == "graph_node") return collective.graph == 0;
   // NCCL tells all three or none.
   bool const is_wait =
       field == "gpu_wait_ns" || field == "peer_wait_ns" || field == "network_wait_ns";

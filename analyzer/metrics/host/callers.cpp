@@ -8,15 +8,24 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// What Kineto leaves of the path of a file that is not the program's: PyTorch's, and those of
-/// Python's library that call functions which they are given.
-constexpr std::array<std::string_view, 14> kLibraries = {
-    "torch/",           "triton/",      "contextlib.py",
-    "functools.py",     "threading.py", "concurrent/",
-    "multiprocessing/", "importlib/",   "<",
-    "dataclasses.py",   "asyncio/",     "runpy.py",
-    "queue.py",         "copy.py"};
-/// Between these and the file's path in a library nothing says where Python is installed.
+/// PyTorch's packages, and the modules of Python's library that call functions which they are given
+/// or in which a program waits. Modules whose names programs like (test, profile, code) are not
+/// here. Sorted.
+constexpr auto kLibraries = std::to_array<std::string_view>(
+    {"_weakrefset",     "abc",         "asyncio",    "bdb",         "cProfile",
+     "codecs",          "collections", "concurrent", "contextlib",  "copy",
+     "copyreg",         "csv",         "ctypes",     "dataclasses", "enum",
+     "functools",       "genericpath", "gzip",       "heapq",       "http",
+     "importlib",       "inspect",     "io",         "json",        "logging",
+     "multiprocessing", "operator",    "os",         "pathlib",     "pdb",
+     "pickle",          "posixpath",   "queue",      "random",      "re",
+     "runpy",           "selectors",   "shutil",     "signal",      "socket",
+     "sre_compile",     "sre_parse",   "ssl",        "string",      "subprocess",
+     "tempfile",        "threading",   "timeit",     "torch",       "traceback",
+     "triton",          "types",       "typing",     "urllib",      "uuid",
+     "warnings",        "weakref",     "zipfile",    "zipimport"});
+static_assert(std::is_sorted(kLibraries.begin(), kLibraries.end()));
+/// What is behind these is a library's path as if nothing said where Python is installed.
 constexpr std::array<std::string_view, 2> kPackages = {"site-packages/", "dist-packages/"};
 
 }  // namespace
@@ -26,8 +35,11 @@ bool is_own_function(std::string_view name) {
   for (std::string_view const packages : kPackages)
     if (size_t const at = name.find(packages); at != std::string_view::npos)
       name.remove_prefix(at + packages.size());
-  return std::none_of(kLibraries.begin(), kLibraries.end(),
-                      [&](std::string_view library) { return name.starts_with(library); });
+  // "torch/nn/modules/module.py(1743): _call_impl", "contextlib.py(81): inner", "<string>.py(2):
+  // f".
+  std::string_view const module = name.substr(0, name.find_first_of("/."));
+  return !name.starts_with('<') &&
+         !std::binary_search(kLibraries.begin(), kLibraries.end(), module);
 }
 
 Callers::Callers(model::Trace const& trace) : trace_(trace) {
@@ -42,7 +54,7 @@ Callers::Callers(model::Trace const& trace) : trace_(trace) {
   threads_.resize(trace.tracks().size());
 }
 
-model::StringId Callers::of(uint32_t row) {
+model::StringId Callers::caller_of(uint32_t row) {
   if (is_own_.empty()) return {};
   model::TrackId const track = trace_.columns().track[row];
   if (trace_.tracks()[track.value].kind != model::TrackKind::kThread) return {};
@@ -59,9 +71,9 @@ void Callers::find(model::TrackId thread) {
 
   model::Trace::Rows const rows = trace_.rows_of(thread);
   auto const& columns = trace_.columns();
-  Thread& of = threads_[thread.value];
-  of.is_known = true;
-  of.of_row.resize(rows.last - rows.first);
+  Thread& found = threads_[thread.value];
+  found.is_known = true;
+  found.of_row.resize(rows.last - rows.first);
 
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     int64_t const start = columns.start[row];
@@ -70,7 +82,7 @@ void Callers::find(model::TrackId thread) {
     if (is_own_[name.value])
       open.push_back({name, start + columns.dur[row]});
     else if (!open.empty())
-      of.of_row[row - rows.first] = open.back().name;
+      found.of_row[row - rows.first] = open.back().name;
   }
 }
 

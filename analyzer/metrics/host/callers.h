@@ -23,7 +23,7 @@ class Callers {
   /// The innermost function of the program around a host event. Invalid where none was recorded,
   /// and for the program's functions themselves. O(events of its thread) once, where functions were
   /// recorded at all.
-  [[nodiscard]] model::StringId of(uint32_t row);
+  [[nodiscard]] model::StringId caller_of(uint32_t row);
 
  private:
   struct Thread {

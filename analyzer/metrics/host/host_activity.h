@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/metrics/core/device_ops.h"
+#include "analyzer/metrics/host/callers.h"
 #include "analyzer/metrics/steps/steps.h"
 
 namespace stepscope::analyzer {
@@ -40,6 +41,7 @@ class HostActivity {
   /// Calls, on any thread, that return when their copy is done and whose copy was not recorded.
   [[nodiscard]] model::IntervalSet const& unrecorded_copies() const { return unrecorded_copies_; }
   [[nodiscard]] bool has_steps(model::TrackId track) const { return !steps_[track.value].empty(); }
+  Callers& callers() { return callers_; }
   /// The steps of the thread; a thread without any gets those of the first thread that has some.
   [[nodiscard]] std::vector<HostStep> const& steps_for(model::TrackId track) const;
 
@@ -50,6 +52,7 @@ class HostActivity {
 
   model::RankTrace const& rank_;
   std::vector<std::vector<HostStep>> const& steps_;
+  Callers callers_;
   std::vector<std::unique_ptr<ThreadSets>> threads_;
   std::optional<std::vector<bool>>
       waits_;  ///< by string: a name of input waits; empty where none is

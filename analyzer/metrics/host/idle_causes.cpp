@@ -7,7 +7,6 @@
 
 #include "analyzer/metrics/core/add_interval.h"
 #include "analyzer/metrics/core/quantile.h"
-#include "analyzer/metrics/host/callers.h"
 #include "analyzer/metrics/host/sync_lead.h"
 #include "analyzer/metrics/work/copies.h"
 #include "analyzer/metrics/work/kernels.h"
@@ -72,7 +71,6 @@ class GapExplainer {
         cursors_(device.trace().tracks().size()),
         first_op_begin_(device.ops.empty() ? 0 : rows_.start(device.ops.front())),
         lead_(device),
-        callers_(device.trace()),
         is_graph_launch_(device.trace().strings().size(), -1),
         is_pipeline_worker_(model::pipeline_place_of(device.name).has_value()) {}
 
@@ -339,7 +337,7 @@ class GapExplainer {
     gap.host_row = EventId{row};
     gap.host_name = rows_.name(row);
     gap.host_track = rows_.track(row);
-    gap.caller = callers_.of(row);
+    gap.caller = host_.callers().caller_of(row);
     Interval const host = rows_.when(row);
     gap.host_is_apart = model::is_range(rows_.kind(row)) && host.begin >= gap.when.begin &&
                         host.end <= gap.when.end && 2 * host.length() >= gap.when.length();
@@ -370,7 +368,6 @@ class GapExplainer {
   std::vector<std::optional<HostCursor>> cursors_;  ///< by track
   int64_t first_op_begin_;
   SyncLead lead_;
-  Callers callers_;
   Interval gap_{};
   EventId next_op_, launch_;
   int64_t launched_ = 0;

@@ -119,8 +119,9 @@ class ReadyOps {
     model::Trace const& trace = device_.trace();
     if (!trace.may_have_graphs()) return 0;
     if (trace.kind(row) == EventKind::kKernel) return trace.detail<model::KernelDetail>(row).graph;
-    return trace.kind(row) == EventKind::kCollective ? 0
-                                                     : trace.detail<model::CopyDetail>(row).graph;
+    return trace.kind(row) == EventKind::kCollective
+               ? trace.detail<model::CollectiveDetail>(row).graph
+               : trace.detail<model::CopyDetail>(row).graph;
   }
 
   void add_stream(model::TrackId stream, model::IntervalSet const& comm,

@@ -194,14 +194,23 @@ uint32_t graph_of(model::Trace const& trace, uint32_t row) {
       return trace.detail<model::KernelDetail>(row).graph;
     case model::DetailTable::kCopies:
       return trace.detail<model::CopyDetail>(row).graph;
+    case model::DetailTable::kCollectives:
+      return trace.detail<model::CollectiveDetail>(row).graph;
     default:
       return 0;
   }
 }
 uint64_t graph_node_of(model::Trace const& trace, uint32_t row) {
-  return model::kind_info(trace.kind(row)).table == model::DetailTable::kKernels
-             ? trace.detail<model::KernelDetail>(row).graph_node
-             : trace.detail<model::CopyDetail>(row).graph_node;
+  switch (model::kind_info(trace.kind(row)).table) {
+    case model::DetailTable::kKernels:
+      return trace.detail<model::KernelDetail>(row).graph_node;
+    case model::DetailTable::kCopies:
+      return trace.detail<model::CopyDetail>(row).graph_node;
+    case model::DetailTable::kCollectives:
+      return trace.detail<model::CollectiveDetail>(row).graph_node;
+    default:
+      return 0;
+  }
 }
 
 /// An op of a graph. Without a launch in the trace the correlation tells which launch it is of.

@@ -110,11 +110,14 @@ void blame_host_op(RuleInput const& input, MeasuredDevice const& device,
   finding.subjects.emplace_back("host_op", name);
 
   model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
+  model::StringId blamed;  // a trace has a text once
   std::map<model::StringId, int64_t> by_caller;
   int64_t all = 0;
   for (size_t const place : gaps) {
     IdleGap const gap = device.gaps[place];
-    if (!gap.host_name.valid() || trace.text(gap.host_name) != name) continue;
+    if (!gap.host_name.valid()) continue;
+    if (!blamed.valid() && trace.text(gap.host_name) == name) blamed = gap.host_name;
+    if (gap.host_name != blamed) continue;
     all += gap.when.length();
     if (gap.caller.valid()) by_caller[gap.caller] += gap.when.length();
   }

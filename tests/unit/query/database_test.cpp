@@ -281,9 +281,9 @@ TEST(Query, UnknownIsNull) {
   EXPECT_EQ(ask(*database,
                 "select bytes, communicator, sequence, op, participants, communicator_rank, peer, "
                 "data_type, algorithm, protocol, channels, plan, gpu_wait_ns, peer_wait_ns, "
-                "network_wait_ns from collectives")
+                "network_wait_ns, graph, graph_node from collectives")
                 .rows.at(0),
-            std::vector<std::string>(15, "NULL"));
+            std::vector<std::string>(17, "NULL"));
   EXPECT_EQ(ask(*database, "select sync, device, stream, source_correlation from syncs").rows.at(0),
             std::vector<std::string>(4, "NULL"));
   EXPECT_EQ(ask(*database, "select op, device, memory_kind, pool from allocations").rows.at(0),

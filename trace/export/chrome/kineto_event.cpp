@@ -106,8 +106,12 @@ void append_device_op(model::Trace const& trace, uint32_t row, JsonMembers& to) 
       if (copy.peer_device >= 0) to.number("toDevice", int64_t{copy.peer_device});
       return append_graph(copy.graph, copy.graph_node, to);
     }
-    case EventKind::kCollective:
-      return append_collective(trace.detail<model::CollectiveDetail>(row), to);
+    case EventKind::kCollective: {
+      auto const& collective = trace.detail<model::CollectiveDetail>(row);
+      append_collective(collective, to);
+      return append_graph(collective.graph, collective.graph_node, to);
+    }
+
     case EventKind::kStreamWait: {
       auto const& wait = trace.detail<model::StreamWaitDetail>(row);
       to.text("cuda_sync_kind", "Stream Wait Event");

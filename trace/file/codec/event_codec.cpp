@@ -191,7 +191,8 @@ bool EventDecoder::decode_details(base::ByteSpan payload, ColumnNames const& nam
 }
 
 bool EventDecoder::may_have_graphs(ColumnNames const& names) const {
-  for (auto const table : {model::DetailTable::kKernels, model::DetailTable::kCopies}) {
+  for (auto const table : {model::DetailTable::kKernels, model::DetailTable::kCopies,
+                           model::DetailTable::kCollectives}) {
     auto const index = static_cast<size_t>(table);
     auto const alike = columns_.constant(static_cast<uint8_t>(index + 1),
                                          column_number(names.details[index], "graph"));

@@ -133,7 +133,7 @@ base::Expected<Collectives> read_collectives(TraceSource const& source) {
   if (!has_kind(kinds, EventKind::kCollective) && !has_kind(kinds, EventKind::kCollectiveCall))
     return Collectives();
 
-  // Where there are calls, only they tell which kernels carry collectives (collective_merge.h).
+  // Where there are calls, only they tell the sizes and partners of kernels (collective_merge.h).
   bool const is_merged = !has_kind(kinds, EventKind::kCollectiveCall);
   if (is_merged && source.file() != nullptr && source.drift().is_none())
     if (auto collectives = CollectiveBlocks(*source.file()).read()) return std::move(*collectives);

@@ -206,11 +206,6 @@ class ThreadMerge {
   std::vector<std::pair<Place, uint64_t>> matched_;
 };
 
-/// No call has said what it is.
-bool is_known_by_name(CollectiveDetail const& kernel) {
-  return kernel.communicator == 0 && kernel.sequence == 0 && kernel.participants == 0;
-}
-
 /// A kernel of a communication library has one block a channel, in one dimension, and no CUDA graph
 /// replays it under the correlation of one launch.
 bool can_carry(KernelDetail const& kernel, CollectiveDetail const& detail) {
@@ -218,10 +213,10 @@ bool can_carry(KernelDetail const& kernel, CollectiveDetail const& detail) {
   return kernel.grid_x == 0 ||
          (kernel.grid_y == 1 && kernel.grid_z == 1 && kernel.grid_x >= detail.channels);
 }
-/// The same of one that the tracer knew by its name: of another grid, or of a graph, it has no
-/// channels.
+/// The same of one that the tracer knew by its name: of another grid it has no channels.
 bool can_carry(CollectiveDetail const& kernel, CollectiveDetail const& detail) {
-  return is_known_by_name(kernel) && kernel.channels > 0 && kernel.channels >= detail.channels;
+  return is_known_by_name(kernel) && kernel.graph == 0 && kernel.channels > 0 &&
+         kernel.channels >= detail.channels;
 }
 
 /// Kernels of the batch that are in `matches` become collectives, and those that are collectives by

@@ -1,5 +1,5 @@
-// Which collective a kernel carries: from the calls that a communication library reports on the
-// threads that enqueue them, never from a kernel's name. The rule and why it holds:
+// Which collective a kernel carries, with its size and partners: from the calls that a
+// communication library reports on the threads that enqueue them. The rule and why it holds:
 // docs/design/decisions/0008-collective-kernels.md.
 #pragma once
 

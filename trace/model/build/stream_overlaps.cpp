@@ -24,7 +24,9 @@ bool is_copied_by_host(Trace const& trace, uint32_t op) {
 /// Programmatic dependent launch: the attribute that asks for it is not recorded, the call is.
 bool may_begin_early(Trace const& trace, uint32_t op) {
   EventId const launch = trace.columns().link[op];
-  return trace.kind(op) == EventKind::kKernel && launch.valid() &&
+  bool const is_kernel =
+      trace.kind(op) == EventKind::kKernel || trace.kind(op) == EventKind::kCollective;
+  return is_kernel && launch.valid() &&
          trace.name(launch.value).find("LaunchKernelEx") != std::string_view::npos;
 }
 

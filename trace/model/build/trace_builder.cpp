@@ -193,9 +193,6 @@ Trace TraceBuilder::finish_rows() && {
 Trace TraceBuilder::finish() && {
   count_dropped();
   bool const has_calls = merge_collective_calls(trace_.tracks_, batches_);
-  // What the calls say is found here, and nowhere else.
-  if (has_calls) own_details_ |= uint32_t{1} << static_cast<int>(DetailTable::kCollectives);
-
   repair_and_order();
   build_columns();
   note_unexplained_kernels(has_calls);

@@ -343,6 +343,7 @@ class Matcher {
       return static_cast<uint64_t>(numbering) << 56U | of_window | static_cast<uint64_t>(op);
     };
 
+    if (identity.is_known_by_name) return std::nullopt;
     bool const has_sequence = with_sequence_.contains(identity.communicator);
     bool const is_pair = is_point_to_point(identity.op);
     // A communicator's first collective may have the number 0.
@@ -451,7 +452,7 @@ void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan c
 
 CollectiveIdentity identity_of(CollectiveDetail const& detail) {
   return {detail.bytes,        detail.communicator, detail.sequence, detail.op,
-          detail.participants, detail.rank,         detail.peer};
+          detail.participants, detail.rank,         detail.peer,     is_known_by_name(detail)};
 }
 
 std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives,

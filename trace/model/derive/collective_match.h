@@ -2,6 +2,7 @@
 // communicator and sequence number. Without a number, the n-th ones of the same communicator, op
 // and bytes match, counted from where both devices record. A send is matched with its receive:
 // without a number, the n-th from one rank to another with the n-th that this one receives from it.
+// A kernel that a recording knows by its name alone is matched with none: nothing tells its group.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct CollectiveIdentity {
   CollectiveOp op = CollectiveOp::kUnknown;
   uint32_t participants = 0;
   int32_t rank = -1, peer = -1;
+  bool is_known_by_name = false;  ///< model::is_known_by_name()
   friend bool operator==(CollectiveIdentity const&, CollectiveIdentity const&) = default;
 };
 CollectiveIdentity identity_of(CollectiveDetail const& detail);
@@ -69,7 +71,8 @@ struct CollectiveMatch {
 
 /// One match for each of `collectives`, which are ordered by device, then by start. `recordings` is
 /// indexed by device; empty: nothing is known, all began at once. What cannot be matched is alone.
-/// This holds for a send or receive without number whose ranks are unknown, and for is_unsure. It
+/// This holds for a send or receive without number whose ranks are unknown, for a kernel that is
+/// known by its name alone, and for is_unsure. It
 /// also holds for a collective of an unknown communicator with fewer participants than devices,
 /// since there must be several communicators. O(n log n).
 std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives,

@@ -40,11 +40,16 @@ model::CopyDetail copy_detail(Record const& record) {
 
 uint32_t positive(int32_t value) { return value < 0 ? 0 : static_cast<uint32_t>(value); }
 
-/// NCCL's kernels have one block a channel, in one dimension. A graph replays a kernel under the
-/// correlation of its launch, which is no other kernel's call: 0, which carries none.
-uint32_t channels_of(KernelRecord const& record) {
-  bool const is_row = record.gridY == 1 && record.gridZ == 1;
-  return is_row && record.graphId == 0 ? positive(record.gridX) : 0;
+/// What is known of a kernel that communicates, by its name and its record. NCCL's kernels have one
+/// block a channel, in one dimension; others have no channels.
+model::CollectiveDetail collective_detail(model::CollectiveDetail const& by_name,
+                                          KernelRecord const& record) {
+  model::CollectiveDetail detail = by_name;
+  detail.launch = model::CallLaunch::kNone;
+  if (record.gridY == 1 && record.gridZ == 1) detail.channels = positive(record.gridX);
+  detail.graph = record.graphId;
+  detail.graph_node = record.graphNodeId;
+  return detail;
 }
 
 }  // namespace
@@ -106,9 +111,8 @@ void DeviceOps::add_kernel(KernelRecord const& record, RecordClock const& clock,
   if (!when) return;
   KernelInfo& kernel = kernels_.find(record.name, store);
   if (kernel.communication != nullptr) [[unlikely]] {
-    model::CollectiveDetail detail = *kernel.communication;
-    detail.channels = channels_of(record);
-    add_op(record, model::EventKind::kCollective, kernel.name, detail, *when, store);
+    add_op(record, model::EventKind::kCollective, kernel.name,
+           collective_detail(*kernel.communication, record), *when, store);
     return;
   }
 

@@ -19,19 +19,19 @@ std::string demangle(char const* name) {
 }
 
 KernelInfo& KernelNames::look_up(char const* name, TraceStore& store) {
-  auto const [place, is_new] = by_pointer_.try_emplace(name);
-  if (!is_new) return place->second;
-  if (names_.size() >= kMaxNames) names_.clear();
+  if (auto const known = by_pointer_.find(name); known != by_pointer_.end()) return known->second;
+  if (names_.size() >= kMaxNames) forget();
   auto const [known, is_new_name] = names_.try_emplace(name == nullptr ? "" : name);
+  std::string const& text = known->first;
   if (is_new_name)
-    known->second =
-        store.intern(known->first.empty() ? "unnamed kernel" : demangle(known->first.c_str()));
+    known->second.id = store.intern(text.empty() ? "unnamed kernel" : demangle(text.c_str()));
+  if (is_new_name && model::is_communication_kernel(text))
+    known->second.communication =
+        std::make_unique<model::CollectiveDetail const>(model::collective_of_kernel(text));
 
-  KernelInfo& kernel = place->second;
-  kernel.name = known->second;
-  if (model::is_communication_kernel(known->first))
-    kernel.communication =
-        std::make_unique<model::CollectiveDetail const>(model::collective_of_kernel(known->first));
+  KernelInfo& kernel = by_pointer_[name];
+  kernel.name = known->second.id;
+  kernel.communication = known->second.communication.get();
   return kernel;
 }
 

@@ -25,7 +25,7 @@ struct KernelInfo {
   uint32_t device = UINT32_MAX;
   uint8_t occupancy_percent = 0;
   /// What its name says of its communication; null of a kernel that computes.
-  std::unique_ptr<model::CollectiveDetail const> communication;
+  model::CollectiveDetail const* communication = nullptr;
 };
 
 /// The writer thread's.
@@ -64,9 +64,14 @@ class KernelNames {
     char const* name = nullptr;
     KernelInfo* kernel = nullptr;
   };
+  /// What a name alone says.
+  struct Name {
+    model::StringId id;
+    std::unique_ptr<model::CollectiveDetail const> communication;  ///< as KernelInfo's
+  };
   KernelInfo& look_up(char const* name, TraceStore& store);
 
-  std::unordered_map<std::string, model::StringId> names_;  ///< by the mangled one
+  std::unordered_map<std::string, Name> names_;             ///< by the mangled one
   std::unordered_map<char const*, KernelInfo> by_pointer_;  ///< whose elements never move
   std::array<Recent, kRecent> recent_{};
 };

@@ -230,8 +230,7 @@ struct LrnLaunch {
 
 // Collectives, faults.
 
-// Named as what it does: traces know kernels that communicate by their names.
-__global__ void all_reduce_mean_kernel(MeanArrays arrays, size_t count, float scale) {
+__global__ void mean_kernel(MeanArrays arrays, size_t count, float scale) {
   for (auto i = static_cast<size_t>(first_index()); i < count;
        i += static_cast<size_t>(grid_threads())) {
     float sum = arrays.from[0][i];
@@ -302,8 +301,8 @@ void lrn_backward(cudaStream_t stream, LrnShape const& shape, float const* x, fl
 void mean_of_arrays(cudaStream_t stream, MeanArrays const& arrays, size_t count) {
   if (count == 0) return;
   float const scale = 1.0F / static_cast<float>(arrays.sources);
-  all_reduce_mean_kernel<<<blocks_for(static_cast<int64_t>(count)), kThreads, 0, stream>>>(
-      arrays, count, scale);
+  mean_kernel<<<blocks_for(static_cast<int64_t>(count)), kThreads, 0, stream>>>(arrays, count,
+                                                                                scale);
 }
 
 void begin_slow(cudaStream_t stream, uint64_t* begin_ns) {

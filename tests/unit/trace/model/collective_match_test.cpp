@@ -96,6 +96,15 @@ TEST(CollectiveMatch, OfAnUnknownCommunicatorAllDevicesTakePartOrNobodyKnowsWho)
   EXPECT_THAT(matches_of({{unknown}, {unknown}, {unknown}}), ElementsAre(0, 0, 0));
 }
 
+TEST(CollectiveMatch, AKernelThatIsKnownByItsNameAloneIsMatchedWithNone) {
+  CollectiveDetail by_name = collective(kReduce, 0, 0, 0);
+  by_name.launch = CallLaunch::kNone;
+  EXPECT_THAT(matches_of({{by_name}, {by_name}}), ElementsAre(0, 1));
+  CollectiveDetail captured = collective(kReduce, 5, 1);
+  captured.launch = CallLaunch::kNone;
+  EXPECT_THAT(matches_of({{captured}, {captured}}), ElementsAre(0, 0)) << "a call of NCCL";
+}
+
 /// All-reduces without numbers of one kind, ends in ms.
 struct Recorded {
   DeviceRecording recording;

@@ -210,6 +210,7 @@ CollectiveDetail by_name(uint32_t channels) {
   CollectiveDetail detail;
   detail.op = CollectiveOp::kAllReduce;
   detail.channels = channels;
+  detail.launch = CallLaunch::kNone;
   return detail;
 }
 
@@ -228,17 +229,23 @@ TEST_F(CollectiveMerge, a_kernel_that_is_known_by_its_name_stays_a_collective_wi
   call(110, all_reduce(9, 70));
   launch_by_name(200, 2, by_name(7));  // fewer blocks than channels
   call(210, all_reduce(10, 71));
-  launch_by_name(300, 3, by_name(0));  // of a graph
+  launch_by_name(300, 3, by_name(0));  // of another grid
   call(310, all_reduce(11, 72));
+  CollectiveDetail replayed = by_name(8);
+  replayed.graph = 5;
+  launch_by_name(400, 4, replayed);
+  call(410, all_reduce(12, 73));
 
-  EXPECT_THAT(merge(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(merge(), ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(collective(1).sequence, 9U);
-  for (uint64_t const correlation : {2, 3}) {
+  EXPECT_EQ(collective(1).launch, CallLaunch::kBefore);
+  for (uint64_t const correlation : {2, 3, 4}) {
     EXPECT_EQ(collective(correlation).sequence, 0U);
     EXPECT_EQ(collective(correlation).op, CollectiveOp::kAllReduce);
+    EXPECT_EQ(collective(correlation).launch, CallLaunch::kNone);
   }
   EXPECT_THAT(trace_.log().notes,
-              ElementsAre("2 kernels of NCCL have no size and no partners: the calls that they "
+              ElementsAre("3 kernels of NCCL have no size and no partners: the calls that they "
                           "run are not known"));
 }
 

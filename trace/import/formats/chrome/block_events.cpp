@@ -295,7 +295,10 @@ class BlockReader {
       detail.algorithm = algorithm;
       detail.protocol = protocol;
     }
+
     detail.channels = a.kernel.grid_x;
+    detail.graph = a.kernel.graph;
+    detail.graph_node = a.kernel.graph_node;
     op.collective = detail;
     return op;
   }

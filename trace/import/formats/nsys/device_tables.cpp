@@ -229,6 +229,9 @@ void DeviceTables::add_collective(TableScan const& scan, Processes::StreamRows c
   if (is_new) known->second = model::collective_of_kernel(processes_.names.text(name));
   model::CollectiveDetail detail = known->second;
   detail.channels = channels;
+  int64_t const node = scan.integer(kKernelNode);
+  detail.graph = graph_of(scan.integer(kKernelGraph), node);
+  detail.graph_node = static_cast<uint64_t>(node);
   ++to.track->collectives;
 
   auto const& details =

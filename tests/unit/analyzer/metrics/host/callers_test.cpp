@@ -16,10 +16,12 @@ TEST(Callers, OwnFunctionsAreThoseWithAFileThatIsNoLibrarys) {
   for (char const* own :
        {"train.py(88): train", "/home/a/train.py(88): train", "src/models/vit.py(206): forward",
         "/opt/venv/lib/python3.11/site-packages/timm/layers/mlp.py(40): forward",
-        "torchrun_wrapper.py(3): main"})
+        "torchrun_wrapper.py(3): main", "test.py(3): main", "utils/logging.py(5): log"})
     EXPECT_TRUE(is_own_function(own)) << own;
+
   for (char const* other :
        {"torch/nn/modules/module.py(1743): _call_impl", "contextlib.py(81): inner",
+        "selectors.py(402): select", "multiprocessing/queues.py(113): get", "json/decoder.py(3): x",
         "/opt/venv/lib/python3.11/site-packages/torch/optim/adam.py(100): step",
         "<built-in method linear of type object at 0x7b>", "<string>.py(2): f",
         "nn.Module: Linear_3", "aten::addmm", "train.py", "train.py(): x", "train.py(a): x", ""})
@@ -37,9 +39,10 @@ class CallersOfRows : public testing::Test {
       trace_ = std::move(builder_).finish();
       callers_.emplace(trace_);
     }
+
     for (uint32_t row = 0; row < trace_.event_count(); ++row)
       if (trace_.name(row) == name) {
-        model::StringId const caller = callers_->of(row);
+        model::StringId const caller = callers_->caller_of(row);
         return caller.valid() ? std::string(trace_.text(caller)) : "";
       }
     return "no such row";

@@ -94,7 +94,7 @@ TEST(Launches, OpsOfACudaGraphAreItsNodesAndShareALaunch) {
     uint64_t const call = run.launch(at - 50, 10, "cudaGraphLaunch");
     run.kernel(at, 50, call, "a", 7, graph_node(3, 11));
     run.kernel(at + 20, 100, call, "b", 8, graph_node(3, 12));  // overlaps a, until at + 120
-    run.kernel(at + 150, 30, call, "c", 7, graph_node(3, 13));  // 30 after b
+    run.collective(at + 150, 30, call, {.graph = 3, .graph_node = 13});  // 30 after b
   }
 
   Analysis const analysis = analyze(run.finish());

@@ -62,6 +62,13 @@ class WorkRun {
         .add(model::EventKind::kMemcpy, start, dur, builder_.intern(name), correlation, detail);
     return *this;
   }
+  WorkRun& collective(int64_t start, int64_t dur, uint64_t correlation,
+                      model::CollectiveDetail const& detail, int64_t on_stream = 7) {
+    builder_.events(stream(on_stream))
+        .add(model::EventKind::kCollective, start, dur, builder_.intern("all_reduce"), correlation,
+             detail);
+    return *this;
+  }
   model::TraceBuilder& builder() { return builder_; }
 
   model::Run finish(int64_t offset = 0) {

@@ -67,9 +67,11 @@ TEST_P(RecordDecoderTest, knows_kernels_that_communicate_by_their_names) {
   EXPECT_EQ(collectives[0].protocol, model::CollectiveProtocol::kLl);
   EXPECT_EQ(collectives[0].channels, 10U);
   EXPECT_EQ(collectives[1].op, model::CollectiveOp::kAllGather);
-  EXPECT_EQ(collectives[1].channels, 0U) << "a graph's launch is no call of its own";
+  EXPECT_EQ(collectives[1].graph, 5U);
   EXPECT_EQ(collectives[2].op, model::CollectiveOp::kAllReduce);
   EXPECT_EQ(collectives[2].channels, 0U) << "not one block a channel";
+  for (model::CollectiveDetail const& collective : collectives)
+    EXPECT_TRUE(is_known_by_name(collective));
 }
 
 }  // namespace
