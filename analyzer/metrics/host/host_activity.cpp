@@ -60,7 +60,7 @@ bool is_input_wait_name(std::string_view name) {
 
 HostActivity::HostActivity(model::RankTrace const& rank,
                            std::vector<std::vector<HostStep>> const& steps)
-    : rank_(rank), steps_(steps), threads_(rank.trace.tracks().size()) {
+    : rank_(rank), steps_(steps), callers_(rank.trace), threads_(rank.trace.tracks().size()) {
   std::vector<Interval> overhead;
   RowView const view(rank);
   model::for_each_row_of<EventKind::kOverhead>(
