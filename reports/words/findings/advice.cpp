@@ -87,6 +87,49 @@ std::string_view advice_on_hung(analyzer::Finding const& finding) {
          "and look for earlier work on the devices that may not have ended.";
 }
 
+struct CauseAdvice {
+  std::string_view cause, advice;
+};
+/// About a device that is late, by what it does meanwhile.
+constexpr std::array kForLate = {
+    CauseAdvice{
+        "compute",
+        "Check first whether it has more work: its share of the data, longer sequences, more "
+        "layers. "
+        "With equal work compare its clocks, power and temperature "
+        "(nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE), and look for other programs on it."},
+    CauseAdvice{
+        "host",
+        "Take what only this rank does off the launching thread: logging, checkpoints, evaluation. "
+        "If all ranks do the same, compare CPU cores, NUMA node and other programs of its "
+        "machine."},
+    CauseAdvice{"input",
+                "Compare its input with that of the others: size and place of its data, loader "
+                "workers, storage. "
+                "Prefetch further ahead, so that a slow batch does not stop it."},
+    CauseAdvice{
+        "communication",
+        "Look at the communication that delays it: a group or message that others do not have, "
+        "or a slow link of its machine."},
+    CauseAdvice{"copy",
+                "Compare its copies with those of the others: "
+                "page-locked memory, PCIe lanes and NUMA node of its machine, other traffic."},
+    CauseAdvice{"late_start",
+                "Look at what its program does between steps and others do not: "
+                "evaluation, checkpoints, logging, a wait for storage."},
+    CauseAdvice{
+        "before_recording",
+        "Record more steps, from an earlier one on, to see what made it late. "
+        "Meanwhile compare CPU cores, clocks and temperature, and other programs of its machine."},
+};
+
+std::string_view advice_on_late(analyzer::Finding const& finding) {
+  auto const found = std::find_if(kForLate.begin(), kForLate.end(), [&](CauseAdvice const& advice) {
+    return has_subject(finding, "cause", advice.cause);
+  });
+  return found == kForLate.end() ? std::string_view() : found->advice;
+}
+
 struct AdviceOf {
   std::string_view rule, advice;
 };
@@ -166,6 +209,7 @@ bool takes_float16_alone(model::Run const& run, analyzer::Finding const& finding
 /// Empty where the rule's own advice fits.
 std::string_view better_advice(model::Run const& run, analyzer::Finding const& finding) {
   if (finding.rule == "hung-collective") return advice_on_hung(finding);
+  if (finding.rule == "straggler") return advice_on_late(finding);
   if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread"))
     return advice_on_workers();
 

@@ -1,4 +1,7 @@
 // Waiting for peers, and pipelines, in the text, the JSON and the words of findings.
+#include <set>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -92,6 +95,19 @@ TEST(WaitsWording, a_straggler_says_why_it_is_late) {
   finding.subjects = {{"cause", "input"}};
   EXPECT_THAT(words_of(sample.run, sample.analysis, finding).explanation,
               HasSubstr("It waits for its data."));
+}
+
+TEST(WaitsWording, the_advice_on_a_straggler_goes_by_why_it_is_late) {
+  Sample const sample = make_sample();
+  analyzer::Finding finding;
+  finding.rule = "straggler";
+  std::set<std::string> advice = {words_of(sample.run, sample.analysis, finding).advice};
+  for (char const* cause :
+       {"compute", "host", "input", "communication", "copy", "late_start", "before_recording"}) {
+    finding.subjects = {{"cause", cause}};
+    EXPECT_TRUE(advice.insert(words_of(sample.run, sample.analysis, finding).advice).second)
+        << cause;
+  }
 }
 
 TEST(WaitsWording, a_link_is_named_by_its_ends) {
