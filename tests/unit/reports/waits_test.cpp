@@ -102,6 +102,7 @@ TEST(WaitsWording, the_advice_on_a_straggler_goes_by_why_it_is_late) {
   analyzer::Finding finding;
   finding.rule = "straggler";
   std::set<std::string> advice = {words_of(sample.run, sample.analysis, finding).advice};
+
   for (char const* cause :
        {"compute", "host", "input", "communication", "copy", "late_start", "before_recording"}) {
     finding.subjects = {{"cause", cause}};
