@@ -26,7 +26,9 @@ inline constexpr std::array<DetailTableNames, kDetailTableCount> kDetailTableNam
     {"syncs", "syncs", "calls that block until device work is over"},
     {"memory", "allocations", "calls that allocate or free device memory"},
     {"samples", "samples", "values of counters (track_name), each valid until the next"},
-    {"ranges", "ranges", "host ranges and marks that say more than their name"},
+    {"ranges", "ranges",
+     "host ranges and marks that say more than their name; the others, such as PyTorch's "
+     "operators, are in events"},
 }};
 
 /// Which values are NULL.
