@@ -249,9 +249,15 @@ std::string path_shares(analyzer::PathSplit const& path) {
 }
 
 std::string changed_words(WhatIfAnswer const& answer) {
+  constexpr double kLeastGain = 0.0005;  // less is shown as none
   if (answer.changed == 0) return "nothing in this run";
-  if (answer.changed == 1) return "1 operation, call or stretch of host time";
-  return base::format_count(answer.changed) + " operations, calls and stretches of host time";
+  bool const is_one = answer.changed == 1;
+  std::string text =
+      is_one ? "1 operation, call or stretch of host time"
+             : base::format_count(answer.changed) + " operations, calls and stretches of host time";
+  if (std::abs(answer.gain) < kLeastGain)
+    text += is_one ? "; no step waits for it" : "; no step waits for them";
+  return text;
 }
 
 std::vector<std::string> answer_lines(WhatIfAnswer const& answer) {

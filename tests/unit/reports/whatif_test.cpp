@@ -124,6 +124,15 @@ TEST(WhatIfText, AnAnswerSaysWhatTheStepIsThen) {
   EXPECT_THAT(text_of_sample(made_whatif()), HasSubstr("gain −3.0 % (95 %: −3.2 % to −2.8 %)"));
 }
 
+TEST(WhatIfText, AnAnswerWithoutAGainSaysThatNoStepWaitsForWhatItChanges) {
+  WhatIfSample sample = made_whatif();
+  EXPECT_THAT(text_of_sample(sample), Not(HasSubstr("no step waits")));
+  sample.stats.answers[0].gain = -0.0004;
+  EXPECT_THAT(text_of_sample(sample),
+              HasSubstr("1,234 operations, calls and stretches of host time; no step waits for "
+                        "them\n"));
+}
+
 TEST(WhatIfText, ResidualsAndCautionsDependOnTheError) {
   WhatIfSample sample = made_whatif();
   sample.stats.baseline.residuals = {{"late_op", analyzer::PathClass::kCompute, 120'000, 64}};
