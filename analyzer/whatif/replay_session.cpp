@@ -195,7 +195,7 @@ void ReplaySession::measure() {
     refuse(
         fmt::format("the replay of the unchanged run misses its step by {:.1f} %: the recording "
                     "does not tell what much of the work waited for",
-                    baseline_.error * 100));
+                    std::abs(baseline_.error) * 100));
 }
 
 void ReplaySession::refuse(std::string reason) {
@@ -224,8 +224,9 @@ void ReplaySession::fill(ChangedWeights const& changed, ReplayTimes const& times
   answer.next_class = path.most;
   answer.next = path.most_name;
   if (std::abs(baseline_.error) > kReplayCaution)
-    answer.cautions.push_back(fmt::format(
-        "the replay of the unchanged run misses its step by {:.1f} %", baseline_.error * 100));
+    answer.cautions.push_back(
+        fmt::format("the replay of the unchanged run misses its step by {:.1f} %",
+                    std::abs(baseline_.error) * 100));
   answer.cautions.insert(answer.cautions.end(), baseline_.cautions.begin(),
                          baseline_.cautions.end());
 }
