@@ -153,6 +153,50 @@ TEST_F(TraceFileTest, ColumnsThatAreNotWantedAreZero) {
     ASSERT_EQ(copy.bytes, 0U);
 }
 
+TEST_F(TraceFileTest, InAWindowDetailsThatAreNotWantedAreOneRow) {
+  TimeWindow const window{trace_.time_range().first, trace_.time_range().second};
+  auto const part = open_->read({.window = window, .columns = {.tables = 0}});
+  ASSERT_TRUE(part);
+  EXPECT_GT(part->event_count(), 0U);
+  EXPECT_EQ(part->details<model::KernelDetail>().size(), 1U);
+
+  for (uint32_t row = 0; row < part->event_count(); ++row)
+    if (part->kind(row) == model::EventKind::kKernel)
+      EXPECT_EQ(part->detail<model::KernelDetail>(row).grid_x, 0U);
+}
+
+TEST(TraceFile, WhereCallsTellWhichKernelsCarryThemTheirDetailsAreReadThoughNotWanted) {
+  model::CollectiveDetail call{.communicator = 5, .sequence = 9};
+  call.launch = model::CallLaunch::kInside;
+  model::CollectiveDetail by_name;
+  by_name.launch = model::CallLaunch::kNone;
+  by_name.channels = 2;
+  model::EventBatch host, device;
+  host.add(model::EventKind::kCollectiveCall, 100, 50, {}, 0, call);
+  host.add(model::EventKind::kLaunch, 110, 10, {}, 3);
+  device.add(model::EventKind::kCollective, 200, 90, {}, 3, by_name);
+
+  TemporaryFile const file;
+  auto writer = TraceWriter::create(file.path());
+  ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->write_description({.tool = "t"}, {}, {}));
+  std::vector<model::Track> const tracks = {{.kind = model::TrackKind::kThread},
+                                            {.kind = model::TrackKind::kStream, .device = 0}};
+  ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, tracks));
+  ASSERT_TRUE(writer->write_events(model::TrackId{0}, host));
+  ASSERT_TRUE(writer->write_events(model::TrackId{1}, device));
+  ASSERT_TRUE(writer->finish());
+
+  auto const opened = TraceFile::open(file.path());
+  ASSERT_TRUE(opened) << opened.error().message;
+  for (TimeWindow const window : {TimeWindow(), TimeWindow{0, 1000}}) {
+    auto const trace = opened->read({.window = window, .columns = {.tables = 0}});
+    ASSERT_TRUE(trace);
+    uint32_t const row = trace->rows_of(model::TrackId{1}).first;
+    EXPECT_EQ(trace->detail<model::CollectiveDetail>(row).sequence, 9U);
+  }
+}
+
 TEST_F(TraceFileTest, MoreEventsThanAllowedIsAnErrorThatSaysWhatToDo) {
   auto const all = open_->read({}, 1000);
   ASSERT_FALSE(all);
