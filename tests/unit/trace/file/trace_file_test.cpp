@@ -160,9 +160,10 @@ TEST_F(TraceFileTest, InAWindowDetailsThatAreNotWantedAreOneRow) {
   EXPECT_GT(part->event_count(), 0U);
   EXPECT_EQ(part->details<model::KernelDetail>().size(), 1U);
 
-  for (uint32_t row = 0; row < part->event_count(); ++row)
-    if (part->kind(row) == model::EventKind::kKernel)
-      EXPECT_EQ(part->detail<model::KernelDetail>(row).grid_x, 0U);
+  for (uint32_t row = 0; row < part->event_count(); ++row) {
+    if (part->kind(row) != model::EventKind::kKernel) continue;
+    ASSERT_EQ(part->detail<model::KernelDetail>(row).grid_x, 0U);
+  }
 }
 
 TEST(TraceFile, WhereCallsTellWhichKernelsCarryThemTheirDetailsAreReadThoughNotWanted) {
