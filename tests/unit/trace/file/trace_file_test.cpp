@@ -158,11 +158,12 @@ TEST_F(TraceFileTest, InAWindowDetailsThatAreNotWantedAreOneRow) {
   auto const part = open_->read({.window = window, .columns = {.tables = 0}});
   ASSERT_TRUE(part);
   EXPECT_GT(part->event_count(), 0U);
-  EXPECT_EQ(part->details<model::KernelDetail>().size(), 1U);
+  EXPECT_GT(open_->read({.window = window})->details<model::CopyDetail>().size(), 1U);
+  EXPECT_EQ(part->details<model::CopyDetail>().size(), 1U);
 
   for (uint32_t row = 0; row < part->event_count(); ++row) {
-    if (part->kind(row) != model::EventKind::kKernel) continue;
-    ASSERT_EQ(part->detail<model::KernelDetail>(row).grid_x, 0U);
+    if (part->kind(row) != model::EventKind::kMemcpy) continue;
+    ASSERT_EQ(part->detail<model::CopyDetail>(row).bytes, 0U);
   }
 }
 
@@ -173,13 +174,15 @@ TEST(TraceFile, WhereCallsTellWhichKernelsCarryThemTheirDetailsAreReadThoughNotW
   by_name.launch = model::CallLaunch::kNone;
   by_name.channels = 2;
   model::EventBatch host, device;
-  host.add(model::EventKind::kCollectiveCall, 100, 50, {}, 0, call);
-  host.add(model::EventKind::kLaunch, 110, 10, {}, 3);
-  device.add(model::EventKind::kCollective, 200, 90, {}, 3, by_name);
+  model::StringId const name{1};
+  host.add(model::EventKind::kCollectiveCall, 100, 50, name, 0, call);
+  host.add(model::EventKind::kLaunch, 110, 10, name, 3);
+  device.add(model::EventKind::kCollective, 200, 90, name, 3, by_name);
 
   TemporaryFile const file;
   auto writer = TraceWriter::create(file.path());
   ASSERT_TRUE(writer);
+  ASSERT_TRUE(writer->write_strings(1, std::vector<std::string_view>{"all_reduce"}));
   ASSERT_TRUE(writer->write_description({.tool = "t"}, {}, {}));
   std::vector<model::Track> const tracks = {{.kind = model::TrackKind::kThread},
                                             {.kind = model::TrackKind::kStream, .device = 0}};
