@@ -35,8 +35,8 @@ bool is_own_function(std::string_view name) {
   for (std::string_view const packages : kPackages)
     if (size_t const at = name.find(packages); at != std::string_view::npos)
       name.remove_prefix(at + packages.size());
-  // "torch/nn/modules/module.py(1743): _call_impl", "contextlib.py(81): inner", "<string>.py(2):
-  // f".
+
+  // "torch/nn/modules/module.py(1743): _call_impl" or "contextlib.py(81): inner".
   std::string_view const module = name.substr(0, name.find_first_of("/."));
   return !name.starts_with('<') &&
          !std::binary_search(kLibraries.begin(), kLibraries.end(), module);
