@@ -1,6 +1,8 @@
 #include "analyzer/metrics/steps/measured_steps.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
@@ -150,56 +152,59 @@ void add_time(MeasuredDevice& device, TimeSplit const& time) {
     device.unhidden[c] += time.unhidden_by_cause[c];
 }
 
-/// About how many gaps lie in the periods: as if they were spread evenly.
-size_t expected_gaps(MeasuredDevice const& device, DeviceGaps const& gaps) {
-  Interval const all{device.periods.front().begin, device.periods.back().end};
-  size_t const first = gaps.exponential_search(all.begin),
-               behind = std::max(first, gaps.exponential_search(all.end));
-  if (all.length() <= 0) return 0;
-  double const share = std::clamp(
-      static_cast<double>(device.total_ns) / static_cast<double>(all.length()), 0.0, 1.0);
-  return static_cast<size_t>(share * static_cast<double>(behind - first));
-}
+/// Gives devices their gaps in periods that come by time.
+class GapReader {
+ public:
+  /// Null: there are none.
+  explicit GapReader(DeviceGaps const* gaps) : gaps_(gaps) {}
 
-/// Adds the gaps in the periods.
-void add_gaps(MeasuredDevice& device, DeviceGaps const* gaps) {
-  if (gaps == nullptr || device.periods.empty()) return;
-  size_t const last = gaps->size(), expected = expected_gaps(device, *gaps);
-  size_t at = gaps->exponential_search(device.periods.front().begin);
-  device.gaps.begin(*gaps, expected);
+  void read(Interval period, std::initializer_list<MeasuredDevice*> devices) {
+    if (gaps_ == nullptr) return;
+    next_ = gaps_->exponential_search(period.begin, next_);
 
-  for (Interval const& period : device.periods) {
-    while (at < last && gaps->when(at).end <= period.begin) ++at;
-    for (size_t row = at; row < last; ++row) {
-      Interval const gap = gaps->when(row);
+    for (size_t row = next_; row < gaps_->size(); ++row) {
+      Interval const gap = gaps_->when(row);
       if (gap.begin >= period.end) break;
-      Interval const when{std::max(gap.begin, period.begin), std::min(gap.end, period.end)};
-      if (when == gap)
-        device.gaps.add(static_cast<uint32_t>(row));
-      else
-        device.gaps.add_part(static_cast<uint32_t>(row), when);
-      device.idle[static_cast<size_t>(gaps->cause(row))] += when.length();
+      Interval const part{std::max(gap.begin, period.begin), std::min(gap.end, period.end)};
+
+      for (MeasuredDevice* const device : devices) {
+        device->gaps.add(*gaps_, static_cast<uint32_t>(row), part);
+        device->idle[static_cast<size_t>(gaps_->cause(row))] += part.length();
+      }
     }
   }
-}
+
+ private:
+  DeviceGaps const* gaps_;
+  size_t next_ = 0;  ///< about where the next period begins
+};
 
 }  // namespace
 
-void GapList::begin(DeviceGaps const& all, size_t expected) {
+GapList::Stretch const& GapList::stretch_of(size_t place) const {
+  return *std::prev(
+      std::partition_point(stretches_.begin(), stretches_.end(),
+                           [&](Stretch const& stretch) { return stretch.place <= place; }));
+}
+
+IdleGap GapList::operator[](size_t place) const {
+  IdleGap gap = (*all_)[row(place)];
+  gap.when = when(place);
+  return gap;
+}
+
+Interval GapList::when(size_t place) const {
+  Stretch const& stretch = stretch_of(place);
+  return stretch.is_cut ? stretch.part : all_->when(stretch.row + (place - stretch.place));
+}
+
+void GapList::add(DeviceGaps const& all, uint32_t row, Interval part) {
   all_ = &all;
-  list_ = std::make_shared<List>();
-  list_->rows.reserve(expected);
-}
-
-void GapList::add_part(uint32_t row, Interval part) {
-  list_->cuts.emplace_back(list_->rows.size(), part);
-  list_->rows.push_back({row & 0x7fff'ffffU, true});
-}
-
-Interval GapList::cut_at(size_t place) const {
-  return std::partition_point(list_->cuts.begin(), list_->cuts.end(),
-                              [&](auto const& cut) { return cut.first < place; })
-      ->second;
+  auto const place = static_cast<uint32_t>(size_++);
+  bool const is_cut = part != all.when(row);
+  bool const goes_on = !stretches_.empty() && !stretches_.back().is_cut && !is_cut &&
+                       stretches_.back().row + (place - stretches_.back().place) == row;
+  if (!goes_on) stretches_.push_back({place, row, is_cut, part});
 }
 
 bool MeasuredDevice::is_measured(int64_t instant) const {
@@ -215,17 +220,23 @@ struct DevicePeriods {
   MeasuredDevice all, steady, outliers, slow_start;
 };
 
-/// Everything except what comes from gaps.
-DevicePeriods divide_periods(Analysis const& facts, DeviceStats const& device) {
+/// `in_periods`: null where idle time and gaps shall stay empty.
+DevicePeriods divide_periods(Analysis const& facts, DeviceStats const& device,
+                             DeviceGaps const* in_periods) {
   auto const [first, last] = rows_of(facts.steps, device.ref);
   MeasuredDevice none;
   none.ref = device.ref;
   none.has_steps = first < last;
   DevicePeriods result{none, none, none, none};
-  auto const add = [](MeasuredDevice& to, Interval when, TimeSplit const& time) {
-    to.periods.push_back(when);
-    to.total_ns += when.length();
-    add_time(to, time);
+
+  GapReader gaps(in_periods);
+  auto const add = [&](MeasuredDevice& group, Interval when, TimeSplit const& time) {
+    for (MeasuredDevice* to : {&result.all, &group}) {
+      to->periods.push_back(when);
+      to->total_ns += when.length();
+      add_time(*to, time);
+    }
+    gaps.read(when, {&result.all, &group});
   };
 
   std::vector<Period> const periods =
@@ -233,25 +244,20 @@ DevicePeriods divide_periods(Analysis const& facts, DeviceStats const& device) {
   auto const [slow, limit] = steady_range(periods);
   for (size_t i = 0; i < periods.size(); ++i) {
     Period const& period = periods[i];
-    add(result.all, period.when, period.step->time);
     MeasuredDevice& rest = period.when.length() > limit ? result.outliers : result.steady;
     add(i < slow ? result.slow_start : rest, period.when, period.step->time);
   }
 
   if (!none.has_steps && stands_as_one_period(device))
-    for (MeasuredDevice* to : {&result.all, &result.steady}) add(*to, device.window, device.time);
+    add(result.steady, device.window, device.time);
   return result;
 }
 
 /// Fills place `d` of the result.
 void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
-  DeviceGaps const* const gaps = facts.gaps.of(facts.devices[d].ref);
-  auto [all, steady, outliers, slow_start] = divide_periods(facts, facts.devices[d]);
-  add_gaps(all, gaps);
-  bool const all_are_steady = outliers.periods.empty() && slow_start.periods.empty();
-  if (all_are_steady) steady = all;
-  if (!all_are_steady)
-    for (MeasuredDevice* of : {&steady, &outliers, &slow_start}) add_gaps(*of, gaps);
+  DeviceStats const& device = facts.devices[d];
+  auto [all, steady, outliers, slow_start] =
+      divide_periods(facts, device, facts.gaps.of(device.ref));
 
   result.all[d] = std::move(all);
   result.steady[d] = std::move(steady);
@@ -292,7 +298,7 @@ int64_t longest_usual_ns(std::span<int64_t const> sorted) {
 std::vector<MeasuredDevice> measure_steady_times(Analysis const& facts) {
   std::vector<MeasuredDevice> result(facts.devices.size());
   tbb::parallel_for(size_t{0}, result.size(),
-                    [&](size_t d) { result[d] = divide_periods(facts, facts.devices[d]).steady; });
+                    [&](size_t d) { result[d] = divide_periods(facts, facts.devices[d], nullptr).steady; });
   return result;
 }
 

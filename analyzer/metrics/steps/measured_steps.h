@@ -10,9 +10,7 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "analyzer/results/analysis.h"
@@ -20,53 +18,43 @@
 namespace stepscope::analyzer {
 
 /// The gaps of the facts that lie in some periods, by time; a gap that a period cuts is there with
-/// the part in it. Refers to the facts. Copies share what they list.
+/// the part in it. Refers to the facts. Takes room for each stretch of gaps that follow each other,
+/// not for each gap.
 class GapList {
  public:
-  [[nodiscard]] size_t size() const { return list_ ? list_->rows.size() : 0; }
-  [[nodiscard]] bool empty() const { return size() == 0; }
-  /// O(1); O(log periods) for a gap that was cut.
-  [[nodiscard]] IdleGap operator[](size_t place) const {
-    Row const row = list_->rows[place];
-    IdleGap gap = (*all_)[row.number];
-    if (row.is_cut) gap.when = cut_at(place);
-    return gap;
-  }
-  [[nodiscard]] IdleCause cause(size_t place) const {
-    return all_->cause(list_->rows[place].number);
-  }
+  [[nodiscard]] size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+
+  // O(log stretches).
+  [[nodiscard]] IdleGap operator[](size_t place) const;
+  [[nodiscard]] IdleCause cause(size_t place) const { return all_->cause(row(place)); }
   [[nodiscard]] bool is_way_from_sync(size_t place) const {
-    return all_->is_way_from_sync(list_->rows[place].number);
+    return all_->is_way_from_sync(row(place));
   }
-  [[nodiscard]] bool is_staging(size_t place) const {
-    return all_->is_staging(list_->rows[place].number);
-  }
-  [[nodiscard]] NotExplained why_not(size_t place) const {
-    return all_->why_not(list_->rows[place].number);
-  }
-  [[nodiscard]] Interval when(size_t place) const {
-    Row const row = list_->rows[place];
-    return row.is_cut ? cut_at(place) : all_->when(row.number);
-  }
-  /// Reserves room for about `expected` of these gaps: all[row], or a part of it that is not empty.
-  /// Rows must come by time, and before the list is copied.
-  void begin(DeviceGaps const& all, size_t expected);
-  void add(uint32_t row) { list_->rows.push_back({row & 0x7fff'ffffU, false}); }
-  void add_part(uint32_t row, Interval part);
+  [[nodiscard]] bool is_staging(size_t place) const { return all_->is_staging(row(place)); }
+  [[nodiscard]] NotExplained why_not(size_t place) const { return all_->why_not(row(place)); }
+  [[nodiscard]] Interval when(size_t place) const;
+
+  /// Adds all[row], or a part of it that is not empty. `all` must be the same each time; rows must
+  /// come by time.
+  void add(DeviceGaps const& all, uint32_t row, Interval part);
 
  private:
-  struct Row {
-    uint32_t number : 31;
-    uint32_t is_cut : 1;
+  /// Gaps that follow each other in all_, or one that a period has cut.
+  struct Stretch {
+    uint32_t place = 0, row = 0;  ///< of the first one
+    bool is_cut = false;
+    Interval part;  ///< of one that is cut
   };
-  struct List {
-    std::vector<Row> rows;
-    std::vector<std::pair<size_t, Interval>> cuts;  ///< by place
-  };
-  [[nodiscard]] Interval cut_at(size_t place) const;
+  [[nodiscard]] Stretch const& stretch_of(size_t place) const;
+  [[nodiscard]] size_t row(size_t place) const {
+    Stretch const& stretch = stretch_of(place);
+    return stretch.row + (place - stretch.place);
+  }
 
   DeviceGaps const* all_ = nullptr;
-  std::shared_ptr<List> list_;  ///< null: nothing
+  std::vector<Stretch> stretches_;  ///< by place
+  size_t size_ = 0;
 };
 
 struct MeasuredDevice {
