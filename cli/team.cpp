@@ -13,15 +13,14 @@
 #include <thread>
 #include <utility>
 
-#include <sched.h>
 #include <tbb/global_control.h>
 
 #include "cli/command.h"
 #include "mpi/launch.h"
 #include "mpi/processes.h"
+#include "run_loading/team/cores.h"
 #include "run_loading/team/helper.h"
 #include "trace/base/files/mapped_file.h"
-#include "trace/base/host_name.h"
 #include "trace/base/malloc_tuning.h"
 
 namespace stepscope::cli {
@@ -109,27 +108,20 @@ base::Expected<void> agree(mpi::Processes& processes, std::vector<std::string> c
   return {};
 }
 
-/// The machine and the cores on it that this process may use: "node1 0 1 2 3".
-std::string cores_of_process() {
-  std::string text = base::host_name();
-  cpu_set_t cores{};
-  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return text;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &cores)) text += fmt::format(" {}", core);
-  return text;
-}
+/// Divides the cores of a machine among its processes, and returns on how many this one does its
+/// share of the work. Process 0 has work of its own when the others are done with theirs, or wait
+/// for it: then it runs on their cores, too.
+size_t share_cores(mpi::Processes& processes) {
+  auto const all = processes.all_gather(run_loading::cores_of_process());
+  auto const [own, of_machine] = run_loading::share_of_cores(all, processes.rank());
 
-/// Processes that the launcher has bound to the same cores, or to none, share them: each would take
-/// all of them for itself.
-void share_cores(mpi::Processes& processes) {
-  std::string const own = cores_of_process();
-  auto const all = processes.all_gather(own);
-  auto const sharing = static_cast<size_t>(std::count(all.begin(), all.end(), own));
-  auto const cores = static_cast<size_t>(std::count(own.begin(), own.end(), ' '));
-  if (sharing < 2 || cores == 0) return;
-
-  static std::optional<tbb::global_control> limit;
-  limit.emplace(tbb::global_control::max_allowed_parallelism, std::max<size_t>(1, cores / sharing));
+  if (processes.rank() == 0) {
+    run_loading::use_cores(of_machine);
+  } else {
+    static std::optional<tbb::global_control> limit;
+    limit.emplace(tbb::global_control::max_allowed_parallelism, own);
+  }
+  return own;
 }
 
 }  // namespace
@@ -178,9 +170,9 @@ std::optional<int> join_team(std::string const& command,
     return says_it ? report_error(agreed.error()) : kWrongUse;
   }
 
-  share_cores(**joined);
+  size_t const own_cores = share_cores(**joined);
   if ((*joined)->rank() == 0) {
-    the_team() = std::make_unique<run_loading::Team>(*joined);
+    the_team() = std::make_unique<run_loading::Team>(*joined, own_cores);
     return std::nullopt;
   }
 

@@ -150,11 +150,12 @@ Expected<model::RankTrace> StreamedFiles::read(size_t process,
 }
 
 Expected<analyzer::ObservedProcess> StreamedFiles::observe(size_t process,
-                                                           analyzer::ProcessQuestion question) {
+                                                           analyzer::ProcessQuestion question,
+                                                           bool is_here) {
   import::RankSource const& source = sources_->ranks[source_of_[process]];
   SourceOwner const owner = owner_of(source.source);
   model::Trace& skeleton = skeleton_.ranks[process].trace;
-  if (owner.rank == 0 || has_no_events_[process]) {
+  if (owner.rank == 0 || is_here || has_no_events_[process]) {
     auto const whole = read(process, observed_selection());
     if (!whole) return base::fail_with(whole);
     model::complete_skeleton(skeleton, model::whole_of_skeleton(whole->trace));
@@ -198,10 +199,13 @@ Expected<analyzer::Analysis> StreamedFiles::analyze(analyzer::AnalyzeOptions con
       for (size_t const process : processes) owners_of.push_back(owners[process]);
 
       InOrder in_order(keep);
-      spread(options_.team, owners_of, [&](size_t place) {
+      auto const observe_at = [&](size_t place, bool is_here) {
         if (in_order.error()) return;
-        in_order.take(place, observe(processes[place], ask(processes[place])));
-      });
+        in_order.take(place, observe(processes[place], ask(processes[place]), is_here));
+      };
+      spread(
+          options_.team, owners_of, [&](size_t place) { observe_at(place, false); },
+          [&](size_t place) { observe_at(place, true); });
       return in_order.error();
     };
   }

@@ -66,8 +66,9 @@ class StreamedFiles {
   [[nodiscard]] base::Expected<model::Trace> skeleton_there(SourceOwner owner,
                                                             import::RankSource const& of,
                                                             bool is_analyzed) const;
+  /// What this process or a helper observes; the helper only reads where `is_here`.
   [[nodiscard]] base::Expected<analyzer::ObservedProcess> observe(
-      size_t process, analyzer::ProcessQuestion question);
+      size_t process, analyzer::ProcessQuestion question, bool is_here);
   [[nodiscard]] std::vector<uint32_t> owners() const;  ///< by source
   [[nodiscard]] std::vector<uint32_t> owners_of_processes() const;
   [[nodiscard]] base::Expected<model::RankTrace> read(size_t process,

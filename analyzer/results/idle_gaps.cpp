@@ -107,6 +107,13 @@ IdleGap DeviceGaps::operator[](size_t place) const {
   return gap;
 }
 
+IdleSplit DeviceGaps::idle_of(size_t first, size_t behind) const {
+  IdleSplit idle{};
+  for (size_t place = first; place < behind; ++place)
+    idle[static_cast<size_t>(cause(place))] += length_of(place);
+  return idle;
+}
+
 size_t DeviceGaps::block_after(int64_t instant, size_t near) const {
   constexpr size_t kFewBlocks = 16;
   size_t block = near / kBlock;

@@ -64,6 +64,8 @@ class DeviceGaps {
     int64_t const begin = begin_of(place);
     return {begin, begin + length_of(place)};
   }
+  /// How long the gaps from `first` up to `behind` are, by cause.
+  [[nodiscard]] IdleSplit idle_of(size_t first, size_t behind) const;
   /// The first gap that ends after the instant; size() if none does. O(log gaps); O(1) where it is
   /// within some hundred gaps behind `near`, the answer to an earlier question.
   [[nodiscard]] size_t exponential_search(int64_t instant, size_t near = 0) const;

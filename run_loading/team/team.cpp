@@ -6,13 +6,13 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
-#include <numeric>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
 
 #include "analyzer/analyze.h"
 
@@ -63,16 +63,25 @@ std::string why_gone(Processes const& processes) {
   return processes.failure().value_or("another process of the analysis is gone");
 }
 
-/// Calls work(i) for each of `items`, as many at once as this process analyzes processes.
-void on_own_cores(std::vector<size_t> const& items, std::function<void(size_t)> const& work) {
-  size_t next = 0;
-  auto const take = [&](tbb::flow_control& control) -> size_t {
-    if (next == items.size()) control.stop();
-    return next == items.size() ? 0 : items[next++];
+using Work = std::function<void(size_t)>;
+/// The next item, and what is to be done with it; nothing where nothing is left.
+struct NextWork {
+  size_t item = 0;
+  Work const* work = nullptr;
+};
+
+/// Does all work that `take` gives, as much at once as this process analyzes processes. `take` is
+/// called by one thread at a time.
+void on_all_cores(std::function<NextWork()> const& take) {
+  auto const next = [&](tbb::flow_control& control) -> NextWork {
+    NextWork const taken = take();
+    if (taken.work == nullptr) control.stop();
+    return taken;
   };
+  auto const work = [](NextWork const& taken) { (*taken.work)(taken.item); };
   tbb::parallel_pipeline(analyzer::processes_at_once(),
-                         tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
-                             tbb::make_filter<size_t, void>(tbb::filter_mode::parallel, work));
+                         tbb::make_filter<void, NextWork>(tbb::filter_mode::serial_in_order, next) &
+                             tbb::make_filter<NextWork, void>(tbb::filter_mode::parallel, work));
 }
 
 }  // namespace
@@ -82,8 +91,9 @@ uint32_t channels_of_this_process() {
   return static_cast<uint32_t>(analyzer::processes_at_once()) + 1;
 }
 
-Team::Team(std::shared_ptr<mpi::Processes> processes)
+Team::Team(std::shared_ptr<mpi::Processes> processes, size_t own_cores)
     : processes_(std::move(processes)),
+      own_cores_(own_cores),
       helpers_(processes_->size()),
       channels_(processes_->size()) {
   processes_->watch();
@@ -137,46 +147,82 @@ Expected<std::string> Team::ask(uint32_t helper, std::string const& question) {
   return std::move(answer->text);
 }
 
-void Team::spread(std::vector<uint32_t> const& owner_of, std::function<void(size_t)> const& work) {
-  std::vector<std::vector<size_t>> items(size());
-  for (size_t i = 0; i < owner_of.size(); ++i) items[owner_of[i]].push_back(i);
+/// The items of each process in the order in which they are taken; from several threads.
+class Team::Shares {
+ public:
+  Shares(std::vector<uint32_t> const& owner_of, uint32_t size) : items_(size), taken_(size) {
+    for (size_t i = 0; i < owner_of.size(); ++i) items_[owner_of[i]].push_back(i);
+  }
 
-  std::vector<std::atomic<size_t>> next(size());
+  std::optional<size_t> take(uint32_t rank) {
+    size_t const place = taken_[rank]++;
+    return place < items_[rank].size() ? std::optional(items_[rank][place]) : std::nullopt;
+  }
+  /// How many nobody has taken.
+  [[nodiscard]] size_t left(uint32_t rank) const {
+    return items_[rank].size() - std::min<size_t>(taken_[rank], items_[rank].size());
+  }
+  /// The helper with the most left.
+  [[nodiscard]] uint32_t slowest_helper() const {
+    uint32_t slowest = 0;
+    for (uint32_t rank = 1; rank < items_.size(); ++rank)
+      if (slowest == 0 || left(rank) > left(slowest)) slowest = rank;
+    return slowest;
+  }
+
+ private:
+  std::vector<std::vector<size_t>> items_;  ///< by rank
+  std::vector<std::atomic<size_t>> taken_;  ///< by rank
+};
+
+void Team::spread(std::vector<uint32_t> const& owner_of, Work const& work, Work const& work_here) {
+  Shares shares(owner_of, size());
   std::mutex mutex;
   std::exception_ptr thrown;
-  auto const guarded = [&](size_t i) {
-    try {
-      work(i);
-    } catch (...) {
-      std::lock_guard const lock(mutex);
-      if (!thrown) thrown = std::current_exception();
-    }
+  auto const guard = [&](Work const& unguarded) -> Work {
+    return [&](size_t i) {
+      try {
+        unguarded(i);
+      } catch (...) {
+        std::lock_guard const lock(mutex);
+        if (!thrown) thrown = std::current_exception();
+      }
+    };
   };
+
+  Work const guarded = guard(work), guarded_here = guard(work_here);
   auto const work_of = [&](uint32_t rank) {
-    for (size_t i = next[rank]++; i < items[rank].size(); i = next[rank]++) guarded(items[rank][i]);
+    while (auto const item = shares.take(rank)) guarded(*item);
+  };
+  auto const take_here = [&]() -> NextWork {
+    if (auto const item = shares.take(0)) return {*item, &guarded};
+    // A helper's last items are done sooner where they lie.
+    uint32_t const slowest = shares.slowest_helper();
+    if (!work_here || slowest == 0 || shares.left(slowest) <= channels_[slowest]) return {};
+    auto const item = shares.take(slowest);
+    return item ? NextWork{*item, &guarded_here} : NextWork{};
   };
 
   std::vector<std::thread> threads;
   try {
     for (uint32_t rank = 1; rank < size(); ++rank)
-      for (size_t thread = 0; thread < std::min(channels_[rank], items[rank].size()); ++thread)
+      for (size_t thread = 0; thread < std::min(channels_[rank], shares.left(rank)); ++thread)
         threads.emplace_back([&, rank] { work_of(rank); });
   } catch (std::system_error const&) {
     // So many threads are not allowed here: what they would do is done below.
   }
 
-  on_own_cores(items[0], guarded);
+  tbb::task_arena(static_cast<int>(own_cores_)).execute([&] { on_all_cores(take_here); });
   for (uint32_t rank = 1; rank < size(); ++rank) work_of(rank);
   for (std::thread& thread : threads) thread.join();
   if (thrown) std::rethrow_exception(thrown);
 }
 
-void spread(Team* team, std::vector<uint32_t> const& owner_of,
-            std::function<void(size_t)> const& work) {
-  if (team != nullptr) return team->spread(owner_of, work);
-  std::vector<size_t> items(owner_of.size());
-  std::iota(items.begin(), items.end(), size_t{0});
-  on_own_cores(items, work);
+void spread(Team* team, std::vector<uint32_t> const& owner_of, Work const& work,
+            Work const& work_here) {
+  if (team != nullptr) return team->spread(owner_of, work, work_here);
+  size_t next = 0;
+  on_all_cores([&] { return next < owner_of.size() ? NextWork{next++, &work} : NextWork{}; });
 }
 
 Expected<void> serve(Processes& processes,

@@ -21,8 +21,9 @@ namespace stepscope::run_loading {
 /// What process 0 has of its helpers. Owners of files and of work are ranks: 0 is this process.
 class Team {
  public:
-  /// The processes have met, and every other one must help().
-  explicit Team(std::shared_ptr<mpi::Processes> processes);
+  /// The processes have met, and every other one must help(). `own_cores`: on how many cores this
+  /// process does its share of the work, while the helpers do theirs.
+  Team(std::shared_ptr<mpi::Processes> processes, size_t own_cores);
   ~Team();  ///< the helpers have no more to do
   Team(Team const&) = delete;
   Team& operator=(Team const&) = delete;
@@ -40,15 +41,20 @@ class Team {
 
   /// Calls work(i) for each i below owner_of.size(); returns when all are done. Work that this
   /// process owns runs on its cores. Work that a helper owns runs on a thread for each of the
-  /// helper's channels, so that it may wait for answers of owner_of[i].
-  void spread(std::vector<uint32_t> const& owner_of, std::function<void(size_t)> const& work);
+  /// helper's channels, so that it may wait for answers of owner_of[i]. `work_here`: does work of a
+  /// helper on the cores of this process. It is called when nothing else is left for them; without
+  /// it they wait for the helpers.
+  void spread(std::vector<uint32_t> const& owner_of, std::function<void(size_t)> const& work,
+              std::function<void(size_t)> const& work_here = {});
 
  private:
+  class Shares;
   struct Helper {
     std::vector<uint32_t> free;          ///< channels
     std::vector<std::string> forgotten;  ///< questions
   };
   std::shared_ptr<mpi::Processes> processes_;
+  size_t own_cores_;
   std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<Helper> helpers_;   ///< by rank; that of 0 is empty
@@ -57,7 +63,8 @@ class Team {
 
 /// The same without a team, where it is null: everything is owned by this process.
 void spread(Team* team, std::vector<uint32_t> const& owner_of,
-            std::function<void(size_t)> const& work);
+            std::function<void(size_t)> const& work,
+            std::function<void(size_t)> const& work_here = {});
 
 /// How many questions a process answers at once.
 uint32_t channels_of_this_process();

@@ -62,6 +62,8 @@ class OpenedByHelper final : public import::RemoteTrace {
 std::vector<uint32_t> divide(std::vector<uint64_t> const& sizes,
                              std::vector<std::vector<uint32_t>> const& candidates,
                              uint32_t owners) {
+  constexpr double kShareOfAnswers = 0.04;
+
   std::vector<size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -69,6 +71,9 @@ std::vector<uint32_t> divide(std::vector<uint64_t> const& sizes,
 
   std::vector<uint32_t> result(sizes.size());
   std::vector<uint64_t> loads(owners);
+  auto const all = static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}));
+  loads.front() = static_cast<uint64_t>(kShareOfAnswers * all);
+
   for (size_t const item : order) {
     // The last one, where several have least.
     uint32_t least = candidates[item].front();

@@ -160,17 +160,25 @@ class GapReader {
 
   void read(Interval period, std::initializer_list<MeasuredDevice*> devices) {
     if (gaps_ == nullptr) return;
-    next_ = gaps_->exponential_search(period.begin, next_);
+    size_t const first = gaps_->exponential_search(period.begin, next_);
+    next_ = gaps_->exponential_search(period.end, first);
+    bool const has_part = next_ < gaps_->size() && gaps_->when(next_).begin < period.end;
+    size_t const behind = next_ + (has_part ? 1 : 0);
+    if (first >= behind) return;
 
-    for (size_t row = next_; row < gaps_->size(); ++row) {
+    IdleSplit idle = gaps_->idle_of(first, behind);
+    for (size_t const row : {first, behind - 1}) {
+      // What lies outside of the period, where it cuts its first and its last gap.
       Interval const gap = gaps_->when(row);
-      if (gap.begin >= period.end) break;
-      Interval const part{std::max(gap.begin, period.begin), std::min(gap.end, period.end)};
+      int64_t& of_cause = idle[static_cast<size_t>(gaps_->cause(row))];
+      if (row == first) of_cause -= std::max<int64_t>(0, period.begin - gap.begin);
+      if (row == behind - 1) of_cause -= std::max<int64_t>(0, gap.end - period.end);
+      if (behind - first == 1) break;
+    }
 
-      for (MeasuredDevice* const device : devices) {
-        device->gaps.add(*gaps_, static_cast<uint32_t>(row), part);
-        device->idle[static_cast<size_t>(gaps_->cause(row))] += part.length();
-      }
+    for (MeasuredDevice* const device : devices) {
+      device->gaps.add(*gaps_, first, behind, period);
+      for (size_t cause = 0; cause < idle.size(); ++cause) device->idle[cause] += idle[cause];
     }
   }
 
@@ -198,13 +206,27 @@ Interval GapList::when(size_t place) const {
   return stretch.is_cut ? stretch.part : all_->when(stretch.row + (place - stretch.place));
 }
 
-void GapList::add(DeviceGaps const& all, uint32_t row, Interval part) {
+void GapList::add(DeviceGaps const& all, size_t first, size_t behind, Interval period) {
   all_ = &all;
-  auto const place = static_cast<uint32_t>(size_++);
-  bool const is_cut = part != all.when(row);
-  bool const goes_on = !stretches_.empty() && !stretches_.back().is_cut && !is_cut &&
-                       stretches_.back().row + (place - stretches_.back().place) == row;
-  if (!goes_on) stretches_.push_back({place, row, is_cut, part});
+  auto const add_stretch = [&](size_t row, size_t count, std::optional<Interval> part) {
+    if (count == 0) return;
+    bool const goes_on = !stretches_.empty() && !stretches_.back().is_cut && !part &&
+                         stretches_.back().row + (size_ - stretches_.back().place) == row;
+    if (!goes_on)
+      stretches_.push_back({static_cast<uint32_t>(size_), static_cast<uint32_t>(row),
+                            part.has_value(), part.value_or(Interval())});
+    size_ += count;
+  };
+  auto const part_of = [&](size_t row) -> std::optional<Interval> {
+    Interval const gap = all.when(row);
+    Interval const part{std::max(gap.begin, period.begin), std::min(gap.end, period.end)};
+    return part == gap ? std::nullopt : std::optional(part);
+  };
+
+  add_stretch(first, 1, part_of(first));
+  if (behind - first == 1) return;
+  add_stretch(first + 1, behind - first - 2, std::nullopt);
+  add_stretch(behind - 1, 1, part_of(behind - 1));
 }
 
 bool MeasuredDevice::is_measured(int64_t instant) const {
@@ -297,8 +319,9 @@ int64_t longest_usual_ns(std::span<int64_t const> sorted) {
 
 std::vector<MeasuredDevice> measure_steady_times(Analysis const& facts) {
   std::vector<MeasuredDevice> result(facts.devices.size());
-  tbb::parallel_for(size_t{0}, result.size(),
-                    [&](size_t d) { result[d] = divide_periods(facts, facts.devices[d], nullptr).steady; });
+  tbb::parallel_for(size_t{0}, result.size(), [&](size_t d) {
+    result[d] = divide_periods(facts, facts.devices[d], nullptr).steady;
+  });
   return result;
 }
 

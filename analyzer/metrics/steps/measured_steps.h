@@ -35,9 +35,9 @@ class GapList {
   [[nodiscard]] NotExplained why_not(size_t place) const { return all_->why_not(row(place)); }
   [[nodiscard]] Interval when(size_t place) const;
 
-  /// Adds all[row], or a part of it that is not empty. `all` must be the same each time; rows must
-  /// come by time.
-  void add(DeviceGaps const& all, uint32_t row, Interval part);
+  /// Adds the rows from `first` up to `behind`, at least one: all that lie in the period. `all`
+  /// must be the same each time; periods must come by time.
+  void add(DeviceGaps const& all, size_t first, size_t behind, Interval period);
 
  private:
   /// Gaps that follow each other in all_, or one that a period has cut.

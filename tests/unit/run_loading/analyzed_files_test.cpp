@@ -49,7 +49,7 @@ std::string printed_by_team(uint32_t programs, std::vector<std::string> const& p
           return;
         }
 
-        Team team(processes);
+        Team team(processes, 1);
         text = printed(analyze_files(paths, options, Reading::kBySize, false, &team));
       });
   return text;

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <numeric>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include "run_loading/analyzed_files.h"
+#include "run_loading/team/cores.h"
 #include "run_loading/team/helper.h"
 #include "run_loading/team/team_files.h"
 #include "tests/support/fake_mpi.h"
@@ -31,12 +34,20 @@ using ::testing::HasSubstr;
 
 constexpr std::chrono::milliseconds kLong{60'000}, kShort{300};
 
-TEST(DividedWork, OwnersGetTheSame) {
-  std::vector<uint64_t> const sizes(90, 1'000);
-  std::vector<uint32_t> const owners = divide(sizes, {90, {0, 1, 2}}, 3);
+TEST(DividedWork, OwnersGetTheSameButTheFirstTakesInAnswers) {
+  std::vector<uint64_t> const sizes(300, 1'000);
+  std::vector<uint32_t> const owners = divide(sizes, {300, {0, 1, 2}}, 3);
   std::array<int64_t, 3> count = {};
   for (uint32_t const owner : owners) ++count.at(owner);
-  EXPECT_THAT(count, ElementsAre(30, 30, 30));
+  EXPECT_THAT(count, ElementsAre(92, 104, 104));
+}
+
+TEST(DividedWork, TheFirstOfManyOwnersOnlyTakesInAnswers) {
+  std::vector<uint32_t> candidates(32);
+  std::iota(candidates.begin(), candidates.end(), 0U);
+  std::vector<uint32_t> const owners =
+      divide(std::vector<uint64_t>(64, 1'000), {64, candidates}, 32);
+  EXPECT_THAT(owners, ::testing::Each(::testing::Gt(0U)));
 }
 
 TEST(DividedWork, OnlyWhoSeesAFileGetsIt) {
@@ -47,6 +58,68 @@ TEST(DividedWork, OnlyWhoSeesAFileGetsIt) {
 TEST(DividedWork, LargeFilesGoFirst) {
   std::vector<uint32_t> const owners = divide({1, 100, 1, 100, 1}, {5, {0, 1}}, 2);
   EXPECT_NE(owners[1], owners[3]);
+}
+
+TEST(SharedCores, ProcessesOfOneMachineHaveTheirOwnAndTogetherAll) {
+  std::vector<std::string> const all = {"n1 0 1", "n1 2 3", "n2 0 1 2 3"};
+  CoreShare const first = share_of_cores(all, 0);
+  EXPECT_EQ(first.own, 2U);
+  EXPECT_THAT(first.of_machine, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(share_of_cores(all, 2).own, 4U);
+}
+
+TEST(SharedCores, ProcessesWithTheSameCoresShareThem) {
+  std::vector<std::string> const all = {"n1 0 1 2 3", "n1 0 1 2 3", "n1 4", "n2 0 1 2 3"};
+  EXPECT_EQ(share_of_cores(all, 0).own, 2U);
+  EXPECT_EQ(share_of_cores(all, 2).own, 1U);
+  EXPECT_EQ(share_of_cores(all, 3).own, 4U);
+  EXPECT_EQ(share_of_cores({"n1 0", "n1 0", "n1 0"}, 1).own, 1U) << "more processes than cores";
+  EXPECT_EQ(share_of_cores({"n1", "n1"}, 0).own, 1U) << "the system does not tell";
+}
+
+TEST(SharedCores, AThreadUsesTheCoresItMay) {
+  std::thread([] {
+    std::string const before = cores_of_process();
+    CoreShare const all = share_of_cores({before}, 0);
+    if (all.of_machine.empty()) return;
+    use_cores({*all.of_machine.begin()});
+    EXPECT_EQ(share_of_cores({cores_of_process()}, 0).of_machine,
+              std::set<int>({*all.of_machine.begin()}));
+
+    use_cores(all.of_machine);
+    EXPECT_EQ(cores_of_process(), before);
+    use_cores({});
+    EXPECT_EQ(cores_of_process(), before) << "no cores are none to run on";
+  }).join();
+}
+
+TEST(TeamOfPrograms, DoesTheWorkOfASlowHelperHere) {
+  constexpr size_t kItems = 60, kLeast = 20;
+  std::atomic<size_t> here = 0;
+  as_processes(2, kLong, [&](std::shared_ptr<Processes> const& processes) {
+    if (processes->rank() > 0) {
+      EXPECT_TRUE(serve(*processes, [&](std::string_view) {
+        while (here < kLeast) std::this_thread::yield();
+        return std::string("there");
+      }));
+      return;
+    }
+
+    Team team(processes, 1);
+    std::vector<std::atomic<int>> done(kItems);
+    auto const there = [&](size_t i) {
+      EXPECT_EQ(team.ask(1, "?").value_or(""), "there");
+      ++done[i];
+    };
+    auto const work_here = [&](size_t i) {
+      ++done[i];
+      ++here;
+    };
+    team.spread(std::vector<uint32_t>(kItems, 1), there, work_here);
+
+    for (auto const& times : done) EXPECT_EQ(times, 1);
+    EXPECT_LT(here, kItems) << "the helper does its last items";
+  });
 }
 
 TEST(TeamOfPrograms, AsksManyQuestionsAtOnceAndEachGetsItsAnswer) {
@@ -61,7 +134,7 @@ TEST(TeamOfPrograms, AsksManyQuestionsAtOnceAndEachGetsItsAnswer) {
       return;
     }
 
-    Team team(processes);
+    Team team(processes, 1);
     std::vector<uint32_t> owners;
     for (uint32_t i = 0; i < 60; ++i) owners.push_back(i % 3);
     std::vector<std::string> answers(owners.size());
@@ -94,7 +167,7 @@ TEST(TeamOfPrograms, SaysWhoDoesNotAnswerAnyMore) {
       return;
     }
 
-    Team team(processes);
+    Team team(processes, 1);
     EXPECT_EQ(team.ask(1, "?").value_or(""), "fine");
     auto const answer = team.ask(2, "?");
     ASSERT_FALSE(answer);
@@ -110,7 +183,7 @@ TEST(TeamOfPrograms, HandsOnWhatIsThrownAfterAllIsDone) {
       return;
     }
 
-    Team team(processes);
+    Team team(processes, 1);
     std::atomic<int> done = 0;
     auto const work = [&](size_t i) {
       ++done;
@@ -131,7 +204,7 @@ TEST(TeamOfPrograms, EndsWithWhatAHelperThrows) {
       return;
     }
 
-    Team team(processes);
+    Team team(processes, 1);
     auto const answer = team.ask(1, "?");
     ASSERT_FALSE(answer);
     EXPECT_THAT(answer.error().message, HasSubstr("out of memory"));
@@ -160,7 +233,7 @@ class TeamOnFiles : public ::testing::Test {
         EXPECT_TRUE(help(*processes));
         return;
       }
-      Team team(processes);
+      Team team(processes, 1);
       work(team);
     });
   }
