@@ -11,6 +11,7 @@ import argparse
 import filecmp
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import tempfile
@@ -30,8 +31,8 @@ def arguments():
 
 
 def memory_mb(text):
-    """What each process printed of itself: 'rank KiB'."""
-    sizes = [line.split()[1:] for line in text.splitlines() if line.startswith("MEMORY ")]
+    """What each process printed of itself: 'MEMORY rank KiB'. mpirun may put two on one line."""
+    sizes = re.findall(r"MEMORY (\d+) (\d+)", text)
     first = max((int(size) for rank, size in sizes if rank == "0"), default=0)
     others = max((int(size) for rank, size in sizes if rank != "0"), default=0)
     return first * 1.024 / 1000, others * 1.024 / 1000
