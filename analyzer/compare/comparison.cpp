@@ -400,6 +400,7 @@ Comparison compare_runs(std::vector<RunMeasurements> const& base,
 
   comparison.differences = find_differences(base, candidate);
   explain_change(base, candidate, comparison);
+  comparison.findings = compare_findings(base, candidate);
 
   comparison.verdict = comparison.step().verdict;
   add_caveats(base, candidate, comparison);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/compare/finding_changes.h"
 #include "analyzer/compare/judgement.h"
 #include "analyzer/compare/run_sample.h"
 
@@ -176,6 +177,7 @@ struct Comparison {
   std::vector<LateChange> late;        ///< largest change first
   bool of_hosts = false;               ///< of programs without a device
   std::vector<RangeChange> ranges;     ///< of these; largest change first
+  std::vector<FindingChange> findings;
   [[nodiscard]] Metric const& step() const { return metrics.front(); }  ///< only without refusal
 };
 

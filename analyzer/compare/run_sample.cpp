@@ -412,6 +412,19 @@ void add_conditions(RunMeasurements& sample, model::Run const& run, Analysis con
     if (is_condition(fact.first)) sample.facts.push_back(fact);
 }
 
+/// The first of several findings of a rule is the worst.
+void add_findings(RunMeasurements& sample, Analysis const& analysis) {
+  auto& findings = sample.findings.emplace();
+  for (Finding const& finding : analysis.findings) {
+    bool const is_known = std::any_of(findings.begin(), findings.end(), [&](auto const& found) {
+      return found.rule == finding.rule;
+    });
+    if (!is_known)
+      findings.push_back(
+          {finding.rule, finding.severity, finding.cost_ns_per_step, finding.gain_alone});
+  }
+}
+
 }  // namespace
 
 char const* to_string(StepPart part) {
@@ -433,6 +446,7 @@ char const* to_string(StepPart part) {
 RunMeasurements sample_run(model::Run const& run, Analysis const& analysis) {
   RunMeasurements sample;
   add_conditions(sample, run, analysis);
+  add_findings(sample, analysis);
   MeasuredSteps const measured = measure_steps(analysis);
   std::vector<std::pair<DeviceRef, SampledSteps>> devices;
   size_t first = 0;

@@ -110,6 +110,15 @@ struct RunMeasurements {
   };
   std::vector<Late> late;
 
+  /// A finding of the run, about its worst place.
+  struct Found {
+    std::string rule;
+    Severity severity = Severity::kInfo;
+    std::optional<int64_t> cost_ns;  ///< per step
+    std::optional<double> gain;      ///< Finding::gain_alone
+  };
+  std::optional<std::vector<Found>> findings;  ///< one a rule; none where they are not known
+
   /// Times of each device that has steps, by ref: over `steps`, ns.
   struct DeviceTime {
     double compute_ns = 0, busy_ns = 0;

@@ -170,6 +170,22 @@ CompareJson ranges_compared(Comparison const& comparison) {
   return rows;
 }
 
+CompareJson findings_compared(Comparison const& comparison) {
+  auto const side = [](analyzer::FindingChange::Side const& found) -> CompareJson {
+    if (found.runs == 0) return nullptr;
+    return {{"runs", found.runs},
+            {"severity", analyzer::to_string(found.severity)},
+            {"cost_ns_per_step", found.cost_ns ? finite(*found.cost_ns) : CompareJson(nullptr)},
+            {"gain_alone", found.gain ? finite(*found.gain) : CompareJson(nullptr)}};
+  };
+
+  CompareJson rows = CompareJson::array();
+  for (analyzer::FindingChange const& change : comparison.findings)
+    rows.push_back(
+        {{"rule", change.rule}, {"base", side(change.base)}, {"new", side(change.candidate)}});
+  return rows;
+}
+
 bool has_ns(analyzer::Caveat caveat) {
   return caveat == analyzer::Caveat::kOutliers || caveat == analyzer::Caveat::kInTurn;
 }
@@ -196,6 +212,7 @@ std::string comparison_json(Comparison const& comparison) {
                                 {"host_ops", hosts_compared(comparison)},
                                 {"late", late_compared(comparison)},
                                 {"ranges", ranges_compared(comparison)},
+                                {"findings", findings_compared(comparison)},
                                 {"caveats", caveats},
                                 {"notes", comparison_notes(comparison)}};
 

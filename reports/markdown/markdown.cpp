@@ -149,6 +149,18 @@ std::string differences_list(Comparison const& comparison) {
   return "\n**Not the same on both sides**\n\n" + bulleted(lines);
 }
 
+std::string findings_list(Comparison const& comparison) {
+  std::string text;
+  for (std::vector<std::string> cells : finding_rows(comparison)) {
+    for (std::string& cell : cells) cell = md(cell);
+    bool const is_heading = text.empty();
+    text += table_row(cells) + (is_heading ? "|---|--:|--:|--:|\n" : "");
+  }
+  if (text.empty()) return {};
+  std::string const promise = promise_text(comparison);
+  return "\n" + text + (promise.empty() ? "" : "\n" + md(promise) + "\n");
+}
+
 std::string side_names(analyzer::SideStats const& side) {
   std::string const name = side.runs.size() == 1 ? shown(side.runs.front(), 80)
                                                  : base::format_count(side.runs.size(), "run");
@@ -157,7 +169,8 @@ std::string side_names(analyzer::SideStats const& side) {
 
 /// Below the verdict.
 std::string comparison_body(Comparison const& comparison) {
-  std::string text = differences_list(comparison) + why_list(comparison);
+  std::string text =
+      differences_list(comparison) + why_list(comparison) + findings_list(comparison);
 
   std::string details =
       numbers_table(comparison) +

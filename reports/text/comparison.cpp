@@ -143,6 +143,13 @@ std::string numbers_text(Comparison const& comparison, Paint const& paint) {
   return "\n" + aligned(rows, paint);
 }
 
+std::string findings_text(Comparison const& comparison, Paint const& paint, int width) {
+  auto const rows = finding_rows(comparison);
+  if (rows.empty()) return {};
+  std::string const promise = promise_text(comparison);
+  return "\n" + aligned(rows, paint) + (promise.empty() ? "" : wrapped(promise, width, "  ", "  "));
+}
+
 /// Below the tables, where an interval has the mark.
 std::string typical_note(Comparison const& comparison) {
   bool const has_mark =
@@ -261,6 +268,7 @@ std::string comparison_text(Comparison const& comparison, TextOptions const& opt
   text += "\n" + wrapped(headline(comparison), width, "", "");
 
   text += why_text(comparison, paint, width);
+  text += findings_text(comparison, paint, width);
   text += numbers_text(comparison, paint);
   text += ranges_text(comparison, paint);
   text += changed_text(comparison, MetricFamily::kKernel, "time of a kernel call", paint);

@@ -158,7 +158,7 @@ class Team::Shares {
     size_t const place = taken_[rank]++;
     return place < items_[rank].size() ? std::optional(items_[rank][place]) : std::nullopt;
   }
-  /// How many nobody has taken.
+  /// How many are still to be taken.
   [[nodiscard]] size_t left(uint32_t rank) const {
     return items_[rank].size() - std::min<size_t>(taken_[rank], items_[rank].size());
   }

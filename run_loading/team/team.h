@@ -40,10 +40,9 @@ class Team {
   void forget(uint32_t helper, std::string question);
 
   /// Calls work(i) for each i below owner_of.size(); returns when all are done. Work that this
-  /// process owns runs on its cores. Work that a helper owns runs on a thread for each of the
-  /// helper's channels, so that it may wait for answers of owner_of[i]. `work_here`: does work of a
-  /// helper on the cores of this process. It is called when nothing else is left for them; without
-  /// it they wait for the helpers.
+  /// process owns runs on its cores. Work of a helper runs on a thread for each of the helper's
+  /// channels, so that it may wait for the helper's answers. `work_here` does work of a helper on
+  /// the cores of this process, when nothing else is left for them.
   void spread(std::vector<uint32_t> const& owner_of, std::function<void(size_t)> const& work,
               std::function<void(size_t)> const& work_here = {});
 

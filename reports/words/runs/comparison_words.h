@@ -37,6 +37,13 @@ std::vector<std::string> comparison_notes(analyzer::Comparison const& comparison
 /// Completes "stepscope: compare: …"; only of a comparison that is refused.
 std::string refusal_text(analyzer::Comparison const& comparison);
 
+/// Rows of cells, the heading first: what each rule found on both sides, and how long a step of the
+/// base would be without it. Empty where rules found nothing.
+std::vector<std::vector<std::string>> finding_rows(analyzer::Comparison const& comparison);
+/// What the base's replay promised for the costliest finding that is found no longer, and what was
+/// measured; empty where it promised nothing.
+std::string promise_text(analyzer::Comparison const& comparison);
+
 /// "+1.23 ms", "-45.0 µs".
 std::string signed_duration(double ns);
 /// Who came how much later or earlier, and why: "+1.20 ms since rank 3 comes later (waiting for

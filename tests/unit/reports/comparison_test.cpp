@@ -47,6 +47,29 @@ TEST(ComparisonText, SaysVerdictAndWhyFirst) {
   EXPECT_TRUE(text.ends_with("\n"));
 }
 
+TEST(ComparisonText, ShowsWhatWasFoundThenAndNowAndWhatAReplayPromised) {
+  Comparison comparison = slower_by_input();
+  comparison.base.mean_ns = 100'000'000;
+  comparison.candidate.mean_ns = 84'000'000;
+  using analyzer::Severity;
+  comparison.findings = {{"input-bound", {1, Severity::kCritical, 21e6, 0.25}, {}},
+                         {"straggler",
+                          {1, Severity::kWarning, 5e6, std::nullopt},
+                          {1, Severity::kWarning, 4e6, 0.04}}};
+
+  std::string const text = comparison_text(comparison);
+  EXPECT_THAT(text, testing::ContainsRegex("finding, cost a step +base +new +step without it"));
+  EXPECT_THAT(text, testing::ContainsRegex("input-bound +21.0 ms +not found +80.0 ms"));
+  EXPECT_THAT(text, testing::ContainsRegex("straggler +5.00 ms +4.00 ms +–"));
+  EXPECT_THAT(text, HasSubstr("promised a step of 80.0 ms"));
+  EXPECT_THAT(text, HasSubstr("84.0 ms"));
+
+  comparison.findings.front().candidate.runs = 1;
+  EXPECT_THAT(comparison_text(comparison), Not(HasSubstr("promised"))) << "it is still there";
+  comparison.findings.clear();
+  EXPECT_THAT(comparison_text(comparison), Not(HasSubstr("finding, cost")));
+}
+
 TEST(ComparisonText, WhatDiffersStandsBeforeTheVerdict) {
   support::SyntheticOptions candidate = compared_job();
   candidate.devices = 3;
@@ -139,6 +162,18 @@ TEST(ComparisonJson, HoldsWhatTheTextSays) {
   EXPECT_EQ(step["base_values"], 19);
   EXPECT_LT(step["low"], step["shift"]);
   EXPECT_EQ(step["least"].get<double>(), 0.02 * step["base"].get<double>());
+}
+
+TEST(ComparisonJson, HasTheFindingsOfBothSides) {
+  Comparison const comparison = slower_by_input();
+  json const rows = json::parse(comparison_json(comparison))["findings"];
+  ASSERT_FALSE(rows.empty());
+  json const& row = rows.front();
+  EXPECT_EQ(row["rule"], "input-bound");
+  EXPECT_TRUE(row["base"].is_null());
+  EXPECT_EQ(row["new"]["runs"], 1);
+  EXPECT_EQ(row["new"]["severity"], "critical");
+  EXPECT_NEAR(row["new"]["cost_ns_per_step"].get<double>(), 6e6, 1e6);
 }
 
 TEST(ComparisonJson, WhatWasNotTestedIsNull) {
