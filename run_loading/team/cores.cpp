@@ -59,7 +59,7 @@ CoreShare share_of_cores(std::vector<std::string> const& all, uint32_t rank) {
     if (other == own) ++sharing;
   }
 
-  share.own = std::max<size_t>(1, own.cores.size() / sharing);
+  share.own = std::max<size_t>(1, own.cores.size() / std::max<size_t>(1, sharing));
   return share;
 }
 

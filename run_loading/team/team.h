@@ -41,8 +41,8 @@ class Team {
 
   /// Calls work(i) for each i below owner_of.size(); returns when all are done. Work that this
   /// process owns runs on its cores. Work of a helper runs on a thread for each of the helper's
-  /// channels, so that it may wait for the helper's answers. `work_here` does work of a helper on
-  /// the cores of this process, when nothing else is left for them.
+  /// channels, so that it may wait for answers. When nothing else is left for the cores of this
+  /// process, they do work of a helper with `work_here`, where that is given.
   void spread(std::vector<uint32_t> const& owner_of, std::function<void(size_t)> const& work,
               std::function<void(size_t)> const& work_here = {});
 
