@@ -159,7 +159,7 @@ class GapReader {
   explicit GapReader(DeviceGaps const* gaps) : gaps_(gaps) {}
 
   void read(Interval period, std::initializer_list<MeasuredDevice*> devices) {
-    if (gaps_ == nullptr) return;
+    if (gaps_ == nullptr || period.length() <= 0) return;
     size_t const first = gaps_->exponential_search(period.begin, next_);
     next_ = gaps_->exponential_search(period.end, first);
     bool const has_part = next_ < gaps_->size() && gaps_->when(next_).begin < period.end;
