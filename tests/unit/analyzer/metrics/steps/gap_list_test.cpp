@@ -20,6 +20,7 @@ std::vector<IdleGap> random_gaps(std::mt19937& random, size_t count) {
     gap.when.begin = at;
     at += 1 + static_cast<int64_t>(random() % 200);
     gap.when.end = at;
+
     gap.cause = static_cast<IdleCause>(random() % kIdleCauseCount);
     gap.is_staging = random() % 2 == 0;
     gaps.push_back(gap);
@@ -35,6 +36,7 @@ std::vector<StepStats> random_steps(std::mt19937& random, int64_t end) {
     StepStats step;
     step.ref = kOnly;
     step.step = number;
+
     at += static_cast<int64_t>(random() % 300);
     step.window.begin = at;
     at += static_cast<int64_t>(random() % 900);
