@@ -26,7 +26,7 @@ constexpr size_t kMostBlocks = 64;
 /// chooses the command.
 constexpr std::pair<char const*, size_t> kFolders[] = {
     {"commands", 1},        {"trace_reader", 0},   {"chrome_trace", 0}, {"nsys", 0},
-    {"flight_recorder", 0}, {"nccl_inspector", 0}, {"xplane", 0}};
+    {"flight_recorder", 0}, {"nccl_inspector", 0}, {"xplane", 0},       {"rocprofv3", 0}};
 
 std::vector<uint8_t> as_numbers(Input const& input) {
   std::vector<uint8_t> numbers(input.size());

@@ -194,11 +194,16 @@ void begin_at_zero(RunSources& run) {
 void align_clocks(RunSources& run) {
   if (run.ranks.size() < 2) return;
   align_by_epoch(run);
-  std::vector<bool> is_comparable;
-  for (RankSource const& rank : run.ranks)
-    is_comparable.push_back(model::has_origin(rank.source.info()));
-
   auto const clocks = clocks_of(run);
+
+  // Times since boot compare with those of the same host.
+  std::vector<bool> is_comparable;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    model::TraceInfo const& info = run.ranks[r].source.info();
+    is_comparable.push_back(model::has_origin(info) ||
+                            (clocks[r] == 0 && model::has_boot_clock(info)));
+  }
+
   if (std::any_of(clocks.begin(), clocks.end(), [](uint32_t clock) { return clock > 0; })) {
     fit_to_collectives(run, clocks, is_comparable);
     begin_at_zero(run);

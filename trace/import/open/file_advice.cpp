@@ -163,12 +163,12 @@ Advice advice_for_table(std::string_view head, std::string const& name) {
     std::string_view column, tool, advice;
   };
   static constexpr std::array<Tool, 15> kTools = {{
-      {"Agent_Id", "rocprofv3 wrote", "run rocprofv3 again with --output-format pftrace"},
-      {"Correlation_Id", "rocprofv3 wrote", "run rocprofv3 again with --output-format pftrace"},
-      {"Agent_Type", "rocprofv3 wrote", "run rocprofv3 again with --output-format pftrace"},
-      {"TotalDurationNs", "rocprof wrote", "run rocprofv3 with --output-format pftrace"},
-      {"KernelName", "rocprof wrote", "run rocprofv3 with --output-format pftrace"},
-      {"gpu-id", "rocprof wrote", "run rocprofv3 with --output-format pftrace"},
+      {"Agent_Id", "rocprofv3 wrote", "run rocprofv3 again with --output-format json"},
+      {"Correlation_Id", "rocprofv3 wrote", "run rocprofv3 again with --output-format json"},
+      {"Agent_Type", "rocprofv3 wrote", "run rocprofv3 again with --output-format json"},
+      {"TotalDurationNs", "rocprof wrote", "run rocprofv3 with --output-format json"},
+      {"KernelName", "rocprof wrote", "run rocprofv3 with --output-format json"},
+      {"gpu-id", "rocprof wrote", "run rocprofv3 with --output-format json"},
       {"Metric Name", "Nsight Compute wrote", "record a timeline with stepscope record"},
       {"Total Time (ns)", "nsys stats wrote",
        "name the report's database, which nsys export --type sqlite writes"},
@@ -278,10 +278,6 @@ Advice advice_for_json(Input const& input) {
   if (content == "[]" || content == "{}")
     return no_trace("is JSON that holds no events, record the run again");
 
-  if (holds(head, "\"rocprofiler-sdk-tool\""))
-    return may_be_trace(
-        "is JSON of rocprofv3, which Stepscope does not read: run rocprofv3 again with "
-        "--output-format pftrace and name what it writes");
   if (holds(head, "\"device_traces\""))
     return no_trace(
         "is a memory snapshot of PyTorch, no timeline: open it at pytorch.org/memory_viz");

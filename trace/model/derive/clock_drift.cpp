@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "trace/model/build/row_copy.h"
 #include "trace/model/build/trace_builder.h"
@@ -13,14 +14,22 @@ bool has_origin(TraceInfo const& info) {
   return info.origin_epoch_ns > 0 && info.origin_epoch_ns < 2 * kMaxTime;
 }
 
+bool has_boot_clock(TraceInfo const& info) {
+  return std::any_of(info.facts.begin(), info.facts.end(), [](auto const& fact) {
+    return fact.first == kClockFact && fact.second == kBootClock;
+  });
+}
+
 std::vector<uint32_t> clocks_of(std::span<TraceInfo const* const> processes) {
-  std::map<std::string, uint32_t> by_host;
+  std::map<std::pair<std::string, bool>, uint32_t> by_host;  // by host and whether since boot
   std::vector<uint32_t> clocks;
   uint32_t next = 0;
 
   for (TraceInfo const* const info : processes) {
-    bool const is_shared = !info->host.empty() && has_origin(*info);
-    uint32_t const clock = is_shared ? by_host.try_emplace(info->host, next).first->second : next;
+    bool const since_boot = !has_origin(*info) && has_boot_clock(*info);
+    bool const is_shared = !info->host.empty() && (has_origin(*info) || since_boot);
+    uint32_t const clock =
+        is_shared ? by_host.try_emplace({info->host, since_boot}, next).first->second : next;
     clocks.push_back(clock);
     next += clock == next ? 1 : 0;
   }

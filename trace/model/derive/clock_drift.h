@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "trace/model/trace.h"
@@ -32,6 +33,10 @@ struct ClockDrift {
 
 /// Whether the trace says when it began, and says something possible.
 bool has_origin(TraceInfo const& info);
+/// TraceInfo::facts of recorders that state no epoch: times count since the host's boot, so that
+/// processes of one host compare.
+inline constexpr std::string_view kClockFact = "clock", kBootClock = "since boot";
+bool has_boot_clock(TraceInfo const& info);
 /// For each process the number of the clock that recorded it, from 0. Processes of one host share a
 /// clock; a process that names no host has its own.
 std::vector<uint32_t> clocks_of(std::span<TraceInfo const* const> processes);

@@ -76,7 +76,6 @@ std::vector<OtherFile> text_files() {
       {"o.csv", "Device_id,Op Name,OP Type\n", "msprof wrote"},
       {"open.json", "[", "holds no events"},
       {"empty.json", " {} \n", "holds no events"},
-      {"results.json", "{\"rocprofiler-sdk-tool\": [{}]}", "--output-format pftrace"},
       {"analysis.json", "{\"schema\":1,\"run\":{},\"findings\":[]}", "Stepscope wrote"},
       {"config.json", "{\"learning_rate\": 1}", "no events of a trace"},
   };
