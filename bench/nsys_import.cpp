@@ -19,7 +19,7 @@
 #include "bench/median.h"
 #include "trace/base/files/mapped_file.h"
 #include "trace/base/format.h"
-#include "trace/import/formats/nsys/database/database.h"
+#include "trace/import/common/database/database.h"
 #include "trace/import/formats/nsys/nsys_importer.h"
 
 namespace {
@@ -178,8 +178,8 @@ void make_export(std::string const& path, int64_t rows) {
 
 /// Every column that the importer asks for, of every row, and nothing done with it.
 uint64_t step_alone(base::ByteSpan bytes, std::string const& name) {
-  using import::nsys::Database;
-  using import::nsys::TableScan;
+  using import::Database;
+  using import::TableScan;
   auto database = Database::open(bytes, name, UINT64_MAX);
   if (!database) {
     fmt::print(stderr, "stepscope: {}\n", database.error().message);

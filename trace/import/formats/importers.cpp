@@ -9,6 +9,7 @@
 #include "trace/import/formats/nccl_inspector/inspector_importer.h"
 #include "trace/import/formats/nsys/nsys_importer.h"
 #include "trace/import/formats/perfetto/perfetto_importer.h"
+#include "trace/import/formats/rocpd/rocpd_importer.h"
 #include "trace/import/formats/rocprofv3/rocprofv3_importer.h"
 #include "trace/import/formats/step_stream/step_stream_importer.h"
 #include "trace/import/formats/stepscope/stepscope_importer.h"
@@ -21,6 +22,7 @@ std::span<Importer const> importers() {
   static std::array const list = {
       stepscope_importer(),        //
       step_stream_importer(),      //
+      rocpd_importer(),            //
       nsys_importer(),             //
       rocprofv3_importer(),        //
       chrome_importer(),           //

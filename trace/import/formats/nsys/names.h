@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "trace/base/hash_number.h"
-#include "trace/import/formats/nsys/database/database.h"
+#include "trace/import/common/database/database.h"
 #include "trace/model/api_calls.h"
 
 namespace stepscope::import::nsys {

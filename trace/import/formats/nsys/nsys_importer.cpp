@@ -8,8 +8,8 @@
 
 #include "trace/base/format.h"
 #include "trace/file/trace_file.h"
+#include "trace/import/common/database/database_image.h"
 #include "trace/import/formats/importers.h"
-#include "trace/import/formats/nsys/database/database_image.h"
 #include "trace/import/formats/nsys/export_info.h"
 #include "trace/import/formats/nsys/host_tables.h"
 #include "trace/import/formats/nsys/metrics_table.h"
@@ -199,10 +199,10 @@ Advice advice_for_database(std::string_view head, std::string_view file_name) {
     return head.find(part) != std::string_view::npos;
   };
   if (file_name.ends_with(".rpd") || (is_sqlite(head) && holds("rocpd_")))
-    return may_be_trace(
-        fmt::format("is a database of ROCm's profiler (rocpd), run rocpd convert -i {} "
-                    "--output-format pftrace and name what it writes",
-                    file_name));
+    return may_be_trace(fmt::format(
+        "is a database of ROCm's older profiler (rpd), run rpd2tracing.py {} trace.json "
+        "and name that, or record with rocprofv3",
+        file_name));
   if (!is_sqlite(head)) return std::nullopt;
 
   if (holds("CREATE TABLE step_marks") || holds("collective_waits"))
@@ -218,18 +218,18 @@ Advice advice_for_database(std::string_view head, std::string_view file_name) {
 }  // namespace nsys
 
 bool is_nsys_export(Input const& input) {
-  if (!nsys::is_sqlite(input.head())) return false;
+  if (!is_sqlite(input.head())) return false;
   if (!input.plain()) return true;
-  auto const image = nsys::DatabaseImage::open(input);
+  auto const image = DatabaseImage::open(input);
   if (!image) return true;
-  auto const database = nsys::Database::open(image->bytes(), input.name(), 0);
+  auto const database = Database::open(image->bytes(), input.name(), 0);
   return !database || nsys::has_table_of_nsys(*database);
 }
 
 base::Expected<std::vector<model::Trace>> read_nsys_export(Input const& input) {
-  auto const image = nsys::DatabaseImage::open(input);
+  auto const image = DatabaseImage::open(input);
   if (!image) return base::fail_with(image);
-  auto database = nsys::Database::open(image->bytes(), input.name(), file::events_that_fit());
+  auto database = Database::open(image->bytes(), input.name(), file::events_that_fit());
   if (!database) return base::fail_with(database);
 
   if (database->has("StringTable") && !database->has("StringIds"))

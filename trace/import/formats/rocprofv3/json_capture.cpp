@@ -29,14 +29,6 @@ constexpr std::array kCallLists = {CallList{"hip_api", Api::kHip}, CallList{"hsa
                                    CallList{"rocdecode_api", Api::kOther},
                                    CallList{"rocjpeg_api", Api::kOther}};
 
-/// "MEMORY_COPY_HOST_TO_DEVICE"
-CopyDirection direction_of_operation(std::string_view operation) {
-  if (operation.ends_with("HOST_TO_DEVICE")) return CopyDirection::kHostToDevice;
-  if (operation.ends_with("DEVICE_TO_HOST")) return CopyDirection::kDeviceToHost;
-  if (operation.ends_with("DEVICE_TO_DEVICE")) return CopyDirection::kDeviceToDevice;
-  return operation.ends_with("HOST_TO_HOST") ? CopyDirection::kHostToHost : CopyDirection::kUnknown;
-}
-
 /// "MEMORY_ALLOCATION_FREE". Without the names ROCm's numbers count: 1 and 2 allocate, 3 and 4
 /// free.
 MemoryOp memory_op_of(Record const& record, std::string_view operation) {

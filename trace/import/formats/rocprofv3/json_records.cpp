@@ -197,13 +197,6 @@ void read_message(JsonCursor& cursor, CaptureStrings& strings) {
   if (correlation) strings.messages.try_emplace(*correlation, text);
 }
 
-/// "kernel(int*) [clone .kd]" and "kernel.kd": the suffix of its descriptor is no part of the name.
-std::string_view without_descriptor(std::string_view name) {
-  for (std::string_view const suffix : {" [clone .kd]", ".kd"})
-    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
-  return name;
-}
-
 }  // namespace
 
 JsonMembers members_of(JsonCursor& cursor) {

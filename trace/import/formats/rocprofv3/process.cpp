@@ -79,6 +79,19 @@ std::optional<int64_t> step_of_range(std::string_view text) {
 
 }  // namespace
 
+std::string_view without_descriptor(std::string_view name) {
+  for (std::string_view const suffix : {" [clone .kd]", ".kd"})
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  return name;
+}
+
+CopyDirection direction_of_operation(std::string_view operation) {
+  if (operation.ends_with("HOST_TO_DEVICE")) return CopyDirection::kHostToDevice;
+  if (operation.ends_with("DEVICE_TO_HOST")) return CopyDirection::kDeviceToHost;
+  if (operation.ends_with("DEVICE_TO_DEVICE")) return CopyDirection::kDeviceToDevice;
+  return operation.ends_with("HOST_TO_HOST") ? CopyDirection::kHostToHost : CopyDirection::kUnknown;
+}
+
 void Process::add_agent(Agent agent) {
   if (agents_.size() < kMostAgents) agents_.push_back(std::move(agent));
 }

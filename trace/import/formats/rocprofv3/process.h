@@ -34,6 +34,11 @@ struct CallName {
   model::SyncKind sync = model::SyncKind::kUnknown;
 };
 
+/// "kernel(int*) [clone .kd]" and "kernel.kd": the suffix of its descriptor is no part of the name.
+std::string_view without_descriptor(std::string_view name);
+/// "MEMORY_COPY_HOST_TO_DEVICE"
+model::CopyDirection direction_of_operation(std::string_view operation);
+
 class Process {
  public:
   void add_agent(Agent agent);
@@ -62,6 +67,7 @@ class Process {
   model::Trace finish() &&;
 
   model::TraceBuilder builder;
+  std::optional<int32_t> stated_rank;
 
  private:
   struct Symbol {

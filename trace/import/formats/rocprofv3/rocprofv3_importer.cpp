@@ -2,62 +2,23 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "trace/file/trace_file.h"
-#include "trace/import/common/rank_from_name.h"
 #include "trace/import/common/whole_input.h"
 #include "trace/import/formats/importers.h"
 #include "trace/import/formats/rocprofv3/json_capture.h"
-#include "trace/model/derive/clock_drift.h"
+#include "trace/import/formats/rocprofv3/ranks.h"
 
 namespace stepscope::import {
 namespace {
 
-using rocm::JsonCapture;
 using rocm::Process;
 
-constexpr std::string_view kRocprofv3Tool = "rocprofv3";
 constexpr std::string_view kRocprofv3Member = "\"rocprofiler-sdk-tool\"";
-
-/// Launchers give each process of a host the GPU of its number.
-bool sort_by_device(std::vector<Process*>& workers) {
-  std::set<int32_t> devices;
-  for (Process const* const worker : workers) devices.insert(worker->only_device());
-  if (devices.size() != workers.size() || devices.contains(-1)) return false;
-
-  std::sort(workers.begin(), workers.end(),
-            [](Process const* a, Process const* b) { return a->only_device() < b->only_device(); });
-  return true;
-}
-
-/// The file does not state ranks. open_run gives them, in the order of the processes that this
-/// returns.
-std::vector<Process*> order_by_rank(JsonCapture& capture, std::string const& file) {
-  std::vector<Process*> workers, others;
-  for (Process& process : capture.processes)
-    (process.has_device_ops() ? workers : others).push_back(&process);
-
-  bool const by_device = sort_by_device(workers);
-  for (Process* const worker : workers) {
-    model::TraceInfo& info = worker->builder.info();
-    info.rank = -1;
-    info.world_size = std::max<int32_t>(1, static_cast<int32_t>(workers.size()));
-    if (workers.size() == 1)
-      info.rank = rank_of_name(file).value_or(-1);
-    else
-      worker->builder.log().notes.push_back(fmt::format(
-          "the capture does not say which rank this process is: its rank is a guess by the order "
-          "of {}",
-          by_device ? "the processes' devices" : "the file"));
-  }
-
-  for (Process* const other : others) other->builder.info().rank = -1;
-  workers.insert(workers.end(), others.begin(), others.end());
-  return workers;
-}
 
 /// rocprofv3 writes each format that it is asked for: of one process the trace for Perfetto repeats
 /// the JSON.
@@ -105,9 +66,7 @@ base::Expected<std::vector<model::Trace>> read_rocprofv3_json(Input const& input
                         input.name());
 
   std::vector<model::Trace> traces;
-  for (Process* const process : order_by_rank(*capture, input.name())) {
-    process->builder.info().tool = kRocprofv3Tool;
-    process->builder.info().facts.emplace_back(model::kClockFact, model::kBootClock);
+  for (Process* const process : rocm::order_by_rank(capture->processes, input.name())) {
     if (damage) {
       process->builder.log().truncated = true;
       process->builder.log().notes.push_back(

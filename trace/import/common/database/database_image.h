@@ -10,7 +10,7 @@
 #include "trace/base/expected.h"
 #include "trace/import/common/input.h"
 
-namespace stepscope::import::nsys {
+namespace stepscope::import {
 
 /// Whether bytes begin like a database file.
 bool is_sqlite(std::string_view head);
@@ -35,4 +35,4 @@ class DatabaseImage {
   std::optional<std::string> damage_;
 };
 
-}  // namespace stepscope::import::nsys
+}  // namespace stepscope::import

@@ -1,6 +1,6 @@
 // After "Database File Format" of SQLite's documentation: the header is the first 100 bytes,
 // numbers are big-endian.
-#include "trace/import/formats/nsys/database/database_image.h"
+#include "trace/import/common/database/database_image.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,7 @@
 
 #include "trace/base/format.h"
 
-namespace stepscope::import::nsys {
+namespace stepscope::import {
 namespace {
 
 using base::fail;
@@ -68,7 +68,8 @@ bool is_sqlite(std::string_view head) {
 
 base::Expected<DatabaseImage> DatabaseImage::open(Input const& input) {
   if (!is_sqlite(input.head()))
-    return fail("{}: is no SQLite database, name an export of Nsight Systems", input.name());
+    return fail("{}: is no SQLite database, name an export of Nsight Systems or a rocpd database",
+                input.name());
 
   DatabaseImage image;
   if (auto const all = input.plain()) {
@@ -147,4 +148,4 @@ base::Expected<void> DatabaseImage::repair_header(std::string const& name) {
   return {};
 }
 
-}  // namespace stepscope::import::nsys
+}  // namespace stepscope::import

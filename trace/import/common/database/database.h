@@ -16,7 +16,7 @@
 #include "trace/base/bytes.h"
 #include "trace/base/expected.h"
 
-namespace stepscope::import::nsys {
+namespace stepscope::import {
 
 class Database {
  public:
@@ -103,4 +103,4 @@ class TableScan {
   bool is_over_ = false;
 };
 
-}  // namespace stepscope::import::nsys
+}  // namespace stepscope::import

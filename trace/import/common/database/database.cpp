@@ -1,6 +1,6 @@
 // What is switched off, and why it is enough: docs/design/decisions/0012-nsight-systems.md; after
 // "Defense Against The Dark Arts" of SQLite's documentation.
-#include "trace/import/formats/nsys/database/database.h"
+#include "trace/import/common/database/database.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 
 #include "trace/base/format.h"
 
-namespace stepscope::import::nsys {
+namespace stepscope::import {
 namespace {
 
 /// A row takes at least a pointer of two bytes and a cell of four.
@@ -24,6 +24,8 @@ constexpr uint64_t kFewOperations = 20'000'000;
 constexpr int kOperationsBetweenChecks = 100'000;
 /// The longest value; the output of a program can be a text.
 constexpr int kMostValueBytes = 1 << 26;
+/// SQLite's own default.
+constexpr int kMostParsedSelects = 500;
 
 int is_endless(void* left) {
   auto& operations_left = *static_cast<uint64_t*>(left);
@@ -55,7 +57,9 @@ bool make_safe(sqlite3* connection) {
 
   sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, kMostValueBytes);
   sqlite3_limit(connection, SQLITE_LIMIT_EXPR_DEPTH, 50);
-  sqlite3_limit(connection, SQLITE_LIMIT_COMPOUND_SELECT, 2);
+  // Views are never used, but a schema with one that SQLite cannot parse does not open: rocpd has
+  // views over many tables.
+  sqlite3_limit(connection, SQLITE_LIMIT_COMPOUND_SELECT, kMostParsedSelects);
   sqlite3_limit(connection, SQLITE_LIMIT_WORKER_THREADS, 0);
 
   return run(connection, "PRAGMA cell_size_check=ON") && run(connection, "PRAGMA query_only=ON") &&
@@ -266,4 +270,4 @@ void TableScan::note_damage(std::string_view why) {
     *known = std::move(note);
 }
 
-}  // namespace stepscope::import::nsys
+}  // namespace stepscope::import
