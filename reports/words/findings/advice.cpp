@@ -207,11 +207,26 @@ bool takes_float16_alone(model::Run const& run, analyzer::Finding const& finding
 }
 
 /// Empty where the rule's own advice fits.
-std::string_view better_advice(model::Run const& run, analyzer::Finding const& finding) {
+/// Whether a recording with the calls of the host would tell more. XLA's own profile has them where
+/// there are any.
+bool lacks_host_calls(model::Run const& run, analyzer::Analysis const& analysis) {
+  bool const is_xplane =
+      std::any_of(run.ranks.begin(), run.ranks.end(), [](model::RankTrace const& rank) {
+        return rank.trace.info().tool.starts_with("XLA profiler");
+      });
+  return !is_xplane &&
+         std::all_of(analysis.devices.begin(), analysis.devices.end(),
+                     [](analyzer::DeviceStats const& device) { return device.launches == 0; });
+}
+
+std::string_view better_advice(model::Run const& run, analyzer::Analysis const& analysis,
+                               analyzer::Finding const& finding) {
   if (finding.rule == "hung-collective") return advice_on_hung(finding);
   if (finding.rule == "straggler") return advice_on_late(finding);
   if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread"))
     return advice_on_workers();
+  if (finding.rule == "unexplained-idle" && lacks_host_calls(run, analysis))
+    return advice_on_host_calls();
 
   if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "compilation"))
     return "Compile and load before you measure: run a few steps first, keep shapes fixed, "
@@ -280,9 +295,15 @@ std::string_view advice_on_workers() {
          "Then check that the storage keeps up.";
 }
 
+std::string_view advice_on_host_calls() {
+  return "Record the host calls, too (PyTorch: ProfilerActivity.CPU; nsys: --trace=cuda; "
+         "rocprofv3: --sys-trace), or open a file that has them "
+         "(for JAX and TensorFlow the .xplane.pb).";
+}
+
 std::string advice_about(model::Run const& run, analyzer::Analysis const& analysis,
                          analyzer::Finding const& finding, std::string_view steady) {
-  std::string_view const better = better_advice(run, finding);
+  std::string_view const better = better_advice(run, analysis, finding);
   std::string advice(tr(better.empty() ? steady : better));
   return is_amd(run, analysis) ? for_amd(std::move(advice)) : advice;
 }

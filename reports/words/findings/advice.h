@@ -11,6 +11,8 @@ namespace stepscope::reports {
 
 /// About a loader that runs in the training thread, in English.
 std::string_view advice_on_workers();
+/// About a recording without the calls that launched device work, in English.
+std::string_view advice_on_host_calls();
 
 /// `usual`: the rule's advice in English. Returns it, or the one that fits better, in the language
 /// of the report.

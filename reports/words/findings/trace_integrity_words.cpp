@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/words/findings/advice.h"
 #include "reports/words/language.h"
 #include "trace/base/format.h"
 
@@ -67,7 +68,8 @@ bool has_hardly_launches(analyzer::Analysis const& analysis, analyzer::Finding c
 
 /// A title, the meaning of the faults, and what helps.
 struct IntegrityCase {
-  std::string_view title, meaning, advice;
+  std::string_view title, meaning;
+  std::string_view advice;  ///< empty: advice_on_host_calls()
 };
 
 constexpr IntegrityCase kRanksMissing = {
@@ -91,8 +93,7 @@ constexpr IntegrityCase kFewLaunches = {
     "Most launches were not recorded",
     "Most device operations have no launch in the recording. "
     "What the devices did is reliable; why they were idle is mostly unknown.",
-    "Record the host calls, too (PyTorch: ProfilerActivity.CPU; nsys: "
-    "--trace=cuda), or open a file that has them (for JAX and TensorFlow the .xplane.pb)."};
+    {}};
 constexpr IntegrityCase kContradictions = {
     "Some events do not fit together",
     "Launches lack their operation, operations lack their launch, "
@@ -125,7 +126,8 @@ FindingWords trace_integrity_words(analyzer::Analysis const& analysis,
   if (!faults.empty()) explanation += tr(": {}", faults);
   explanation += tr(".");
 
-  return {std::string(tr(found.title)), std::move(explanation), std::string(tr(found.advice))};
+  std::string_view const advice = found.advice.empty() ? advice_on_host_calls() : found.advice;
+  return {std::string(tr(found.title)), std::move(explanation), std::string(tr(advice))};
 }
 
 }  // namespace stepscope::reports

@@ -161,6 +161,21 @@ TEST(Wording, advice_fits_the_framework_and_the_vendor) {
   }
 }
 
+TEST(Wording, advice_on_unexplained_idle_time_asks_for_the_calls_that_are_not_recorded) {
+  auto const asks_for_calls = [](std::string const& advice) {
+    return advice.find("--sys-trace") != std::string::npos;
+  };
+  EXPECT_TRUE(asks_for_calls(advice_of("unexplained-idle", "rocprofv3", "AMD Instinct", {})));
+  EXPECT_FALSE(asks_for_calls(advice_of("unexplained-idle", "XLA profiler (XPlane)", "TPU", {})))
+      << "no other file of XLA has more";
+
+  analyzer::Analysis with_calls;
+  with_calls.devices.emplace_back().launches = 1;
+  analyzer::Finding finding;
+  finding.rule = "unexplained-idle";
+  EXPECT_FALSE(asks_for_calls(words_of(model::Run(), with_calls, finding).advice));
+}
+
 TEST(Wording, advice_about_copies_fits_what_is_copied) {
   auto const advice = [](char const* rule, std::pair<std::string, std::string> const& subject) {
     return advice_of(rule, "PyTorch profiler (Kineto)", "NVIDIA H100", subject);
