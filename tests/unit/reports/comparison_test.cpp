@@ -64,6 +64,14 @@ TEST(ComparisonText, ShowsWhatWasFoundThenAndNowAndWhatAReplayPromised) {
   EXPECT_THAT(text, HasSubstr("promised a step of 80.0 ms"));
   EXPECT_THAT(text, HasSubstr("84.0 ms"));
 
+  comparison.caveats.push_back({analyzer::Caveat::kMissingRanks});
+  EXPECT_THAT(comparison_text(comparison), Not(HasSubstr("promised")))
+      << "a recording with less may only not show it";
+  comparison.caveats.clear();
+  comparison.base.runs = {"one", "two"};
+  EXPECT_THAT(comparison_text(comparison), Not(HasSubstr("promised"))) << "one run of two has it";
+  EXPECT_THAT(comparison_text(comparison), HasSubstr("21.0 ms, in 1 of 2 runs"));
+  comparison.base.runs = {"one"};
   comparison.findings.front().candidate.runs = 1;
   EXPECT_THAT(comparison_text(comparison), Not(HasSubstr("promised"))) << "it is still there";
   comparison.findings.clear();

@@ -20,6 +20,17 @@ namespace {
 using model::CopyDirection;
 using model::MemoryOp;
 
+/// What a region is, its category tells: "HIP_RUNTIME_API_EXT", "MARKER_CORE_RANGE_API"; of
+/// rocprof-sys "rocm_hip_api", "mpi".
+std::string category_of(std::string_view written) {
+  constexpr std::string_view kOfSystems = "ROCM_";
+  std::string category(written);
+  std::transform(category.begin(), category.end(), category.begin(), [](char c) {
+    return 'a' <= c && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return category.starts_with(kOfSystems) ? category.substr(kOfSystems.size()) : category;
+}
+
 /// Reads the rows with times of one set of tables.
 class RowReader {
  public:
@@ -31,6 +42,10 @@ class RowReader {
     read_kernels();
     read_copies();
     read_allocations();
+
+    // Page faults and migrations of the driver, which no thread of the program waits for by a call.
+    for (rocm::Process* const process : with_driver_events_)
+      process->builder.info().facts.emplace_back("not read", "KFD");
   }
 
  private:
@@ -62,12 +77,13 @@ class RowReader {
   void read_kernels();
   void read_copies();
   void read_allocations();
-  void add_call(rocm::Process& process, rocm::Record const& record, std::string_view category,
+  void add_call(rocm::Process& process, rocm::Record const& record, std::string_view written,
                 std::string_view name, int64_t event);
   rocm::CallName const& call_of(rocm::Process& process, std::string_view name);
 
   Descriptions& of_;
   std::map<std::pair<rocm::Process*, std::string>, rocm::CallName, std::less<>> calls_;
+  std::set<rocm::Process*> with_driver_events_;
 };
 
 rocm::CallName const& RowReader::call_of(rocm::Process& process, std::string_view name) {
@@ -76,9 +92,14 @@ rocm::CallName const& RowReader::call_of(rocm::Process& process, std::string_vie
   return call->second;
 }
 
-/// What a region is, its category tells: "HIP_RUNTIME_API_EXT", "MARKER_CORE_RANGE_API".
 void RowReader::add_call(rocm::Process& process, rocm::Record const& record,
-                         std::string_view category, std::string_view name, int64_t event) {
+                         std::string_view written, std::string_view name, int64_t event) {
+  std::string const category = category_of(written);
+  if (category.starts_with("KFD")) {
+    with_driver_events_.insert(&process);
+    return;
+  }
+
   if (category.starts_with("MARKER")) {
     std::string const* const message = of_.message(event);
     std::string_view const text = message == nullptr ? name : std::string_view(*message);
@@ -90,6 +111,8 @@ void RowReader::add_call(rocm::Process& process, rocm::Record const& record,
   }
 
   if (category.starts_with("RCCL")) return process.add_communication(record, name);
+  if (!category.empty() && category.find("_API") == std::string::npos)
+    return process.add_range(record, name);
 
   rocm::Api api = rocm::Api::kOther;
   if (category.starts_with("HIP")) api = rocm::Api::kHip;
@@ -266,20 +289,30 @@ bool is_rocpd(Input const& input) {
 base::Expected<std::vector<model::Trace>> read_rocpd(Input const& input) {
   auto const image = DatabaseImage::open(input);
   if (!image) return base::fail_with(image);
-  auto database = Database::open(image->bytes(), input.name(), file::events_that_fit());
+  // A row with times has another one that describes it, and names of its own at most.
+  constexpr uint64_t kRowsOfEvent = 3;
+  uint64_t const most = file::events_that_fit();
+  auto database = Database::open(image->bytes(), input.name(), kRowsOfEvent * most);
   if (!database) return base::fail_with(database);
 
   std::deque<rocm::Process> processes;
   for (std::string const& ending : rocpd::endings_of_tables(*database)) {
+    if (database->has("rocpd_region" + ending, "start_id"))
+      return base::fail(
+          "{}: is rocpd that keeps its times in a table of their own, which Stepscope does not "
+          "read: record with rocprofv3 --output-format json",
+          input.name());
     rocpd::Descriptions descriptions(*database, ending, processes);
     rocpd::RowReader(descriptions).read();
   }
 
-  if (database->is_too_much())
+  uint64_t events = 0;
+  for (rocm::Process const& process : processes) events += process.event_count();
+  if (database->is_too_much() || events > most)
     return base::fail(
         "{}: holds more than the {} events that fit into this machine's memory, record a shorter "
         "part (rocprofv3 --collection-period) or use a larger machine",
-        input.name(), file::events_that_fit());
+        input.name(), most);
 
   std::erase_if(processes, [](rocm::Process const& process) { return process.event_count() == 0; });
   if (processes.empty()) return rocpd::nothing_there(input, *image, *database);
@@ -297,7 +330,7 @@ base::Expected<std::vector<model::Trace>> read_rocpd(Input const& input) {
 
 Importer rocpd_importer() {
   return {.name = "rocpd SQLite",
-          .file_suffix = ".db",
+          .file_suffix = "_results.db",
           .sniff = is_rocpd,
           .read = read_rocpd,
           .is_other_kind = rocpd::is_other_rocpd_database,

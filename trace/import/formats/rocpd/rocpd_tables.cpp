@@ -52,6 +52,9 @@ void take_rank(rocm::Process& process, std::string_view environment) {
   for (RocpdLauncher const& launcher : kRocpdLaunchers) {
     auto const rank = numbers.find(launcher.rank), world = numbers.find(launcher.world_size);
     if (rank == numbers.end()) continue;
+    // A job of one task may start more processes, which all inherit its number.
+    bool const is_task = launcher.rank != kRocpdLaunchers.front().rank;
+    if (is_task && (world == numbers.end() || world->second < 2)) continue;
 
     process.stated_rank = rank->second;
     if (world != numbers.end() && world->second > rank->second)
@@ -88,7 +91,7 @@ std::vector<std::string> endings_of_tables(Database const& database) {
 }
 
 void EventsOfRows::add(int64_t id, EventOfRow const& event) {
-  constexpr uint64_t kSparse = 16, kFewIds = uint64_t{1} << 16U;
+  constexpr uint64_t kSparse = 4, kFewIds = uint64_t{1} << 16U;
   auto const place = static_cast<uint64_t>(id);
   ++count_;
 
@@ -115,6 +118,12 @@ Descriptions::Descriptions(Database& source, std::string ending,
   read_agents();
   read_symbols();
   read_events();
+
+  if (!packed_texts_) return;
+  for (auto const& [id, of] : process_of_)
+    of->builder.log().notes.emplace_back(
+        "the database packs texts of ranges (LZ4), which Stepscope does not read: ranges have the "
+        "names of their calls, and steps are not known by them");
 }
 
 std::string Descriptions::table(std::string_view name) const { return std::string(name) + ending_; }
@@ -218,6 +227,7 @@ void Descriptions::read_events() {
 
     std::string_view const more = scan.text(3);
     if (more.size() <= 2) continue;
+    if (more.starts_with("LZ4F")) packed_texts_ = true;
     if (std::string message = message_of(more); !message.empty())
       messages_.try_emplace(id, std::move(message));
   }

@@ -69,6 +69,7 @@ class Descriptions {
   std::unordered_map<int64_t, uint64_t, base::HashNumber> threads_;
   std::map<int64_t, rocm::Process*> process_of_;
   EventsOfRows events_;
+  bool packed_texts_ = false;  ///< some texts of ranges are packed
 };
 
 }  // namespace stepscope::import::rocpd

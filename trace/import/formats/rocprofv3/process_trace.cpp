@@ -68,14 +68,23 @@ std::map<uint64_t, int32_t> Process::number_devices() const {
   }
 
   int32_t next = 0;
+  auto const take_next = [&](uint64_t agent) {
+    if (numbers.contains(agent)) return;
+    while (next + 1 < static_cast<int32_t>(kMostAgents) && taken.contains(next)) ++next;
+    taken.insert(next);
+    numbers.emplace(agent, next);
+  };
+
+  // Without stated numbers all GPUs of the machine count, also those that other processes use.
+  std::set<uint64_t> gpus;
+  for (Agent const& agent : agents_)
+    if (agent.is_gpu && agent.handle != 0) gpus.insert(agent.handle);
+  for (uint64_t const gpu : gpus) take_next(gpu);
+
   std::optional<int32_t> first;
   for (auto const& [key, ops] : ops_) {
     if (!is_device(key.agent)) continue;
-    if (!numbers.contains(key.agent)) {
-      while (next + 1 < static_cast<int32_t>(kMostAgents) && taken.contains(next)) ++next;
-      taken.insert(next);
-      numbers.emplace(key.agent, next);
-    }
+    take_next(key.agent);
     first = std::min(first.value_or(INT32_MAX), numbers.at(key.agent));
   }
 

@@ -174,6 +174,62 @@ TEST(Rocpd, TheProcessIsDescribedWithItsRank) {
   EXPECT_EQ(trace.devices()[0].name, "MI300X");
 }
 
+TEST(Rocpd, ATaskNumberOfALauncherIsARankOnlyWithOtherTasks) {
+  auto const rank_in = [](std::string const& environment) {
+    return read_sql(capture_sql() + "UPDATE rocpd_info_process_0198_aa SET environment = '" +
+                    environment + "';")
+        .info()
+        .rank;
+  };
+
+  EXPECT_EQ(rank_in(R"({"SLURM_PROCID":"2","SLURM_STEP_NUM_TASKS":"4"})"), 2);
+  EXPECT_LT(rank_in(R"({"SLURM_PROCID":"0","SLURM_STEP_NUM_TASKS":"1"})"), 0)
+      << "workers that one task starts all inherit its 0";
+  EXPECT_LT(rank_in(R"({"PMI_RANK":"0"})"), 0);
+  EXPECT_EQ(rank_in(R"({"RANK":"0"})"), 0);
+}
+
+TEST(Rocpd, CategoriesOfRocprofSysMeanTheSame) {
+  model::Trace const trace = read_sql(
+      capture_sql() +
+      "UPDATE rocpd_string_0198_aa SET string = 'rocm_hip_api' WHERE id = 1;"
+      "UPDATE rocpd_string_0198_aa SET string = 'rocm_marker_api' WHERE id = 3;"
+      "INSERT INTO rocpd_string_0198_aa VALUES (20,NULL,'user'), (21,NULL,'load'), "
+      "(22,NULL,'KFD_PAGE_FAULT'), (23,NULL,'fault');"
+      "INSERT INTO rocpd_event_0198_aa VALUES (20,20,60,'{}'), (21,22,61,'{}');"
+      "INSERT INTO rocpd_region_0198_aa VALUES (60,77,77,195,199,21,20), (61,77,77,90,300,23,21);");
+  EXPECT_EQ(rows_of(trace, EventKind::kStep).size(), 1U);
+  EXPECT_EQ(rows_of(trace, EventKind::kLaunch).size(), 2U);
+
+  std::vector<std::string> ranges;
+  for (uint32_t const row : rows_of(trace, EventKind::kRange)) ranges.emplace_back(trace.name(row));
+  EXPECT_THAT(ranges, Contains("load"));
+  for (uint32_t row = 0; row < trace.event_count(); ++row) EXPECT_NE(trace.name(row), "fault");
+  EXPECT_THAT(trace.info().facts, Contains(::testing::Pair("not read", "KFD")));
+}
+
+TEST(Rocpd, TextsThatArePackedAreMissed) {
+  model::Trace const trace = read_sql(capture_sql() +
+                                      "UPDATE rocpd_event_0198_aa SET extdata = 'LZ4F' || extdata "
+                                      "WHERE id = 2;");
+  EXPECT_TRUE(rows_of(trace, EventKind::kStep).empty());
+  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("LZ4")));
+}
+
+TEST(Rocpd, TimesInATableOfTheirOwnAreRefused) {
+  auto const traces = read_bytes(support::nsys_database(
+      "CREATE TABLE rocpd_region_a (id INTEGER PRIMARY KEY, start_id INTEGER, end_id INTEGER);"
+      "INSERT INTO rocpd_region_a VALUES (1, 2, 3);"));
+  ASSERT_FALSE(traces);
+  EXPECT_THAT(traces.error().message, HasSubstr("--output-format json"));
+}
+
+TEST(Rocpd, OtherDatabasesInAFolderAreNoTraces) {
+  EXPECT_TRUE(has_trace_name("77_results.db"));
+  EXPECT_FALSE(has_trace_name("Thumbs.db"));
+  EXPECT_FALSE(has_trace_name("optuna.db"));
+}
+
 TEST(Rocpd, SeveralCapturesInOneDatabaseAreSeveralTraces) {
   auto const traces =
       read_bytes(support::nsys_database(capture_sql("_0198_aa", 77) + capture_sql("_0198_bb", 78)));

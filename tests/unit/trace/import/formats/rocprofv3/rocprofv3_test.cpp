@@ -359,6 +359,16 @@ TEST(Rocprofv3, ProcessesAreTracesInTheOrderOfTheirDevices) {
   EXPECT_THAT(model::clocks_of(infos), ElementsAre(0U, 0U));
 }
 
+TEST(Rocprofv3, WithoutStatedNumbersAllGpusOfTheMachineCount) {
+  RocmJson of_second = process({{"kernel_dispatch", {kernel(10, 20, 1, 1, kGpu1)}}});
+  for (RocmJson& each : of_second["agents"]) each.erase("logical_node_type_id");
+  auto const traces = read_text(capture({of_second}));
+  ASSERT_TRUE(traces);
+
+  ASSERT_EQ(traces->front().devices().size(), 1U);
+  EXPECT_EQ(traces->front().devices()[0].id, 1) << "the first GPU is another process's";
+}
+
 TEST(Rocprofv3, TheFilesNameTellsTheRank) {
   auto const traces = read_text(capture({process({{"kernel_dispatch", {kernel(1, 2, 1, 1)}}})}),
                                 "rank3_results.json");
