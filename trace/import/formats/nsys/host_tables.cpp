@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "trace/import/common/call_kinds.h"
+
 namespace stepscope::import::nsys {
 namespace {
 
@@ -27,21 +29,6 @@ constexpr std::array kOverheads = {
     Overhead{"lazy function loading", EventKind::kApi},
     Overhead{"command buffer full", EventKind::kApi},
 };
-
-EventKind kind_of_call(model::ApiClass api_class) {
-  switch (api_class) {
-    case model::ApiClass::kLaunch:
-      return EventKind::kLaunch;
-    case model::ApiClass::kSync:
-      return EventKind::kSync;
-    case model::ApiClass::kMemory:
-      return EventKind::kMemory;
-    case model::ApiClass::kNoise:
-    case model::ApiClass::kOther:
-      return EventKind::kApi;
-  }
-  return EventKind::kApi;
-}
 
 void read_cuda_calls(Processes& processes, char const* table,
                      std::map<Process*, Syncs> const& syncs,

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
+#include "trace/import/common/call_kinds.h"
 #include "trace/model/build/communication_names.h"
 
 namespace stepscope::import::rocm {
@@ -34,21 +35,6 @@ EventKind kind_of_kernel(std::string_view name) {
   if (name.starts_with("__amd_rocclr_copy")) return EventKind::kMemcpy;
   if (name.starts_with("__amd_rocclr_fill")) return EventKind::kMemset;
   return model::is_communication_kernel(name) ? EventKind::kCollective : EventKind::kKernel;
-}
-
-EventKind kind_of_rocm_call(model::ApiClass api_class) {
-  switch (api_class) {
-    case model::ApiClass::kLaunch:
-      return EventKind::kLaunch;
-    case model::ApiClass::kSync:
-      return EventKind::kSync;
-    case model::ApiClass::kMemory:
-      return EventKind::kMemory;
-    case model::ApiClass::kNoise:
-    case model::ApiClass::kOther:
-      return EventKind::kApi;
-  }
-  return EventKind::kApi;
 }
 
 std::string_view name_of_copy(CopyDirection direction) {
@@ -220,7 +206,7 @@ void Process::add_call(Record const& record, CallName const& call, Api api) {
   int64_t const dur = minus(record.end, record.start);
 
   // A call that failed did nothing.
-  EventKind const kind = record.has_failed ? EventKind::kApi : kind_of_rocm_call(call.api_class);
+  EventKind const kind = record.has_failed ? EventKind::kApi : kind_of_call(call.api_class);
   switch (kind) {
     case EventKind::kSync:
       to.rows.add(kind, record.start, dur, call.name, record.correlation,
