@@ -378,9 +378,11 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
 
   Analysis const& results = analyzer.results();
   auto const find_path = [&]() -> RunAnalyzer::Path {
+    ReadRange read;
     if (!is_path_of_all(run, results))
       return find_streamed_path(streamed_in_memory(run),
-                                {analyzer.devices(), analyzer.host_steps(), results}, options);
+                                {analyzer.devices(), analyzer.host_steps(), results}, options,
+                                read);
     return find_critical_path({analyzer.devices(), analyzer.host_steps(), results.collectives,
                                results.devices, results.steps, options.launch_latency_limit_ns});
   };
@@ -401,13 +403,14 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
   RunAnalyzer analyzer(processes, options);
   if (auto error = analyzer.observe()) return base::fail("{}", error->message);
 
+  ReadRange of_path;  // the replay looks into less of the run
   auto analysis = analyzer.finish([&] {
     return find_streamed_path(run, {analyzer.devices(), analyzer.host_steps(), analyzer.results()},
-                              options);
+                              options, of_path);
   });
   if (!analysis || !wants_gains(options)) return analysis;
 
-  auto const found = find_replayed_gains(run, analyzer.host_steps(), *analysis);
+  auto const found = find_replayed_gains(run, analyzer.host_steps(), *analysis, std::move(of_path));
   if (!found) return base::fail_with(found);
   return analysis;
 }

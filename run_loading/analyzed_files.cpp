@@ -54,10 +54,14 @@ analyzer::StreamedRun streamed_run_of(AnalyzedRun const& analyzed) {
 Expected<RunSources> open_with_team(std::vector<std::string> const& paths, bool is_one_run,
                                     Team& team) {
   TeamFiles files(team);
-  auto sources = import::open_sources(
-      paths, {}, is_one_run,
-      {[&](std::string const& path) { return files.find(path); },
-       [&](std::vector<std::string> const& found) { return files.open(found); }});
+  import::FileAccess access;
+  access.find = [&](std::string const& path) { return files.find(path); };
+  access.open = [&](std::vector<std::string> const& found) { return files.open(found); };
+  access.for_each_rank = [&](std::vector<import::RankSource> const& ranks, auto const& work) {
+    spread(&team, owners_of(ranks), work);
+  };
+
+  auto sources = import::open_sources(paths, {}, is_one_run, access);
   // What a process that is gone had is not a file that cannot be read.
   if (auto const why = team.failure()) return base::fail("{}", *why);
   return sources;

@@ -61,10 +61,14 @@ class InOrder {
 StreamedFiles::StreamedFiles(Sources sources, StreamedOptions options)
     : sources_(std::move(sources)), options_(std::move(options)) {}
 
-Expected<model::Trace> StreamedFiles::copy(size_t source, file::Selection const& selection) const {
+Expected<model::Trace> StreamedFiles::copy(size_t source, file::Selection const& selection,
+                                           Reader reader) const {
   if (options_.progress && options_.progress->given_up) return base::fail("given up");
-  auto trace = sources_->ranks[source].source.copy(selection);
-  sources_->ranks[source].source.release_pages();
+  import::TraceSource const& of = sources_->ranks[source].source;
+  auto const here = reader == Reader::kHere ? opened_here(of) : std::nullopt;
+  import::TraceSource const& from = here ? *here : of;
+  auto trace = from.copy(selection);
+  from.release_pages();
   if (options_.progress) ++options_.progress->processes_read;
   return trace;
 }
@@ -91,18 +95,11 @@ Expected<model::Trace> StreamedFiles::skeleton_there(SourceOwner owner,
   return std::move(*trace);
 }
 
-std::vector<uint32_t> StreamedFiles::owners() const {
+std::vector<uint32_t> StreamedFiles::owners_of(std::vector<size_t> const& processes) const {
   std::vector<uint32_t> owners;
-  for (import::RankSource const& rank : sources_->ranks)
-    owners.push_back(owner_of(rank.source).rank);
+  for (size_t const process : processes)
+    owners.push_back(owner_of(sources_->ranks[source_of_[process]].source).rank);
   return owners;
-}
-
-std::vector<uint32_t> StreamedFiles::owners_of_processes() const {
-  std::vector<uint32_t> const of_sources = owners();
-  std::vector<uint32_t> result;
-  for (size_t const source : source_of_) result.push_back(of_sources[source]);
-  return result;
 }
 
 Expected<StreamedFiles> StreamedFiles::open(Sources sources, StreamedOptions options) {
@@ -110,7 +107,7 @@ Expected<StreamedFiles> StreamedFiles::open(Sources sources, StreamedOptions opt
   import::RunSources const& of = *files.sources_;
 
   std::vector<std::optional<Expected<model::Trace>>> traces(of.ranks.size());
-  spread(files.options_.team, files.owners(),
+  spread(files.options_.team, run_loading::owners_of(of.ranks),
          [&](size_t i) { traces[i].emplace(files.read_skeleton(i)); });
   // What lies with a process that is gone cannot be left out as if it could not be read.
   if (Team* const team = files.options_.team)
@@ -140,23 +137,40 @@ Expected<StreamedFiles> StreamedFiles::open(Sources sources, StreamedOptions opt
   return files;
 }
 
-Expected<model::RankTrace> StreamedFiles::read(size_t process,
-                                               file::Selection const& selection) const {
+Expected<model::RankTrace> StreamedFiles::read(size_t process, file::Selection const& selection,
+                                               Reader reader) const {
   import::RankSource const& rank = sources_->ranks[source_of_[process]];
   auto trace = has_no_events_[process] ? Expected<model::Trace>(without_events(rank.source))
-                                       : copy(source_of_[process], selection);
+                                       : copy(source_of_[process], selection, reader);
   if (!trace) return base::fail_with(trace);
   return model::RankTrace{std::move(*trace), rank.offset_ns, rank.file, rank.drift};
 }
 
+std::vector<Expected<model::RankTrace>> StreamedFiles::read_windows(
+    std::vector<size_t> const& processes, model::Interval window) const {
+  std::vector<std::optional<Expected<model::RankTrace>>> parts(processes.size());
+  auto const read_one = [&](size_t place, Reader reader) {
+    size_t const process = processes[place];
+    import::RankSource const& rank = sources_->ranks[source_of_[process]];
+    parts[place].emplace(read(process, path_selection(rank, window), reader));
+  };
+
+  spread(
+      options_.team, owners_of(processes), [&](size_t place) { read_one(place, Reader::kOwner); },
+      [&](size_t place) { read_one(place, Reader::kHere); });
+  std::vector<Expected<model::RankTrace>> result;
+  for (auto& part : parts) result.push_back(std::move(*part));
+  return result;
+}
+
 Expected<analyzer::ObservedProcess> StreamedFiles::observe(size_t process,
                                                            analyzer::ProcessQuestion question,
-                                                           bool is_here) {
+                                                           Reader reader) {
   import::RankSource const& source = sources_->ranks[source_of_[process]];
   SourceOwner const owner = owner_of(source.source);
   model::Trace& skeleton = skeleton_.ranks[process].trace;
-  if (owner.rank == 0 || is_here || has_no_events_[process]) {
-    auto const whole = read(process, observed_selection());
+  if (owner.rank == 0 || reader == Reader::kHere || has_no_events_[process]) {
+    auto const whole = read(process, observed_selection(), reader);
     if (!whole) return base::fail_with(whole);
     model::complete_skeleton(skeleton, model::whole_of_skeleton(whole->trace));
     return analyzer::answer_question(std::move(question), skeleton_.ranks[process], *whole);
@@ -190,22 +204,19 @@ Expected<analyzer::Analysis> StreamedFiles::analyze(analyzer::AnalyzeOptions con
   analyzer::StreamedRun run{skeleton_, read_whole, read_window};
   analyzer::ProcessObservers observers;
   if (options_.team != nullptr) {
-    run.for_each_process = [this](std::function<void(size_t)> const& work) {
-      spread(options_.team, owners_of_processes(), work);
+    run.read_windows = [this](std::vector<size_t> const& processes, model::Interval window) {
+      return read_windows(processes, window);
     };
     observers = [this](std::vector<size_t> const& processes, auto const& ask, auto const& keep) {
-      std::vector<uint32_t> const owners = owners_of_processes();
-      std::vector<uint32_t> owners_of;
-      for (size_t const process : processes) owners_of.push_back(owners[process]);
-
       InOrder in_order(keep);
-      auto const observe_at = [&](size_t place, bool is_here) {
+      auto const observe_at = [&](size_t place, Reader reader) {
         if (in_order.error()) return;
-        in_order.take(place, observe(processes[place], ask(processes[place]), is_here));
+        in_order.take(place, observe(processes[place], ask(processes[place]), reader));
       };
       spread(
-          options_.team, owners_of, [&](size_t place) { observe_at(place, false); },
-          [&](size_t place) { observe_at(place, true); });
+          options_.team, owners_of(processes),
+          [&](size_t place) { observe_at(place, Reader::kOwner); },
+          [&](size_t place) { observe_at(place, Reader::kHere); });
       return in_order.error();
     };
   }

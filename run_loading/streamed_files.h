@@ -60,19 +60,24 @@ class StreamedFiles {
 
  private:
   StreamedFiles(Sources sources, StreamedOptions options);
-  [[nodiscard]] base::Expected<model::Trace> copy(size_t source,
-                                                  file::Selection const& selection) const;
+  /// Who reads what a helper has opened: the helper, or this process too where it sees the file.
+  enum class Reader : uint8_t { kOwner, kHere };
+  [[nodiscard]] base::Expected<model::Trace> copy(size_t source, file::Selection const& selection,
+                                                  Reader reader) const;
   [[nodiscard]] base::Expected<model::Trace> read_skeleton(size_t source) const;
   [[nodiscard]] base::Expected<model::Trace> skeleton_there(SourceOwner owner,
                                                             import::RankSource const& of,
                                                             bool is_analyzed) const;
-  /// What this process or a helper observes; the helper only reads where `is_here`.
+  /// The reader observes, too.
   [[nodiscard]] base::Expected<analyzer::ObservedProcess> observe(
-      size_t process, analyzer::ProcessQuestion question, bool is_here);
-  [[nodiscard]] std::vector<uint32_t> owners() const;  ///< by source
-  [[nodiscard]] std::vector<uint32_t> owners_of_processes() const;
+      size_t process, analyzer::ProcessQuestion question, Reader reader);
+  [[nodiscard]] std::vector<uint32_t> owners_of(std::vector<size_t> const& processes) const;
   [[nodiscard]] base::Expected<model::RankTrace> read(size_t process,
-                                                      file::Selection const& selection) const;
+                                                      file::Selection const& selection,
+                                                      Reader reader = Reader::kOwner) const;
+  /// Parts of the processes, in their order.
+  [[nodiscard]] std::vector<base::Expected<model::RankTrace>> read_windows(
+      std::vector<size_t> const& processes, model::Interval window) const;
 
   Sources sources_;
   StreamedOptions options_;

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "analyzer/metrics/critical_path/path_part.h"
 #include "analyzer/metrics/steps/measured_steps.h"
 
 namespace stepscope::analyzer {
@@ -33,7 +32,7 @@ double part_within(model::Run const& skeleton, std::vector<bool> const& is_chose
 }
 
 base::Expected<ReplayPart> read_part(StreamedRun const& run, HostSteps const& steps,
-                                     Analysis const& analysis, double share) {
+                                     Analysis const& analysis, double share, ReadRange before) {
   std::vector<bool> const is_chosen = chosen_for_path(run.skeleton, analysis);
   PathPart const chosen = choose_part(analysis, share);
   ReplayPart part;
@@ -42,8 +41,9 @@ base::Expected<ReplayPart> read_part(StreamedRun const& run, HostSteps const& st
   if (part.chosen.empty()) return part;
 
   Interval const range = part.is_all ? kAllTime : range_of(chosen);
-  auto read = read_range(run, is_chosen, range, {});
+  auto read = read_range(run, is_chosen, range, before);
   if (!read) return base::fail_with(read);
+  before = {};  // memory for the replay
   part.owned = std::make_shared<model::Run const>(std::move(*read));
   part.run = part.owned.get();
 

@@ -8,6 +8,7 @@
 
 #include "analyzer/metrics/core/device_ops.h"
 #include "analyzer/metrics/core/streamed_run.h"
+#include "analyzer/metrics/critical_path/path_part.h"
 #include "analyzer/metrics/steps/steps.h"
 #include "analyzer/results/analysis.h"
 
@@ -26,9 +27,10 @@ struct ReplayPart {
 
 /// The part of the chosen processes' events that is not more than `most`, at most 1.
 double part_within(model::Run const& skeleton, std::vector<bool> const& is_chosen, uint64_t most);
-/// `steps`: of the run. `share`: how much of it, at most 1. Errors: those of reading.
+/// `steps`: of the run. `share`: how much of it, at most 1. `before`: what was read of it already.
+/// Errors: those of reading.
 base::Expected<ReplayPart> read_part(StreamedRun const& run, HostSteps const& steps,
-                                     Analysis const& analysis, double share);
+                                     Analysis const& analysis, double share, ReadRange before = {});
 /// All of a run in memory, which must outlive the part.
 ReplayPart whole_part(model::Run const& run, HostSteps const& steps, Analysis const& analysis);
 

@@ -181,17 +181,17 @@ void find_replayed_gains(model::Run const& run, HostSteps const& steps, Analysis
   bool const is_whole = part_within(run, chosen_for_path(run, analysis), kMostGainEvents) >= 1;
   if (!is_whole)
     static_cast<void>(
-        find_replayed_gains(streamed_in_memory(run), steps, analysis));  // memory never fails
+        find_replayed_gains(streamed_in_memory(run), steps, analysis, {}));  // memory never fails
   else if (is_any_remedy_known(run, analysis))
     fill_gains(whole_part(run, steps, analysis), analysis);
 }
 
 base::Expected<void> find_replayed_gains(StreamedRun const& run, HostSteps const& steps,
-                                         Analysis& analysis) {
+                                         Analysis& analysis, ReadRange before) {
   if (!is_any_remedy_known(run.skeleton, analysis)) return {};
   double const share =
       part_within(run.skeleton, chosen_for_path(run.skeleton, analysis), kMostGainEvents);
-  auto part = read_part(run, steps, analysis, share);
+  auto part = read_part(run, steps, analysis, share, std::move(before));
   if (!part) return base::fail_with(part);
   fill_gains(std::move(*part), analysis);
   return {};

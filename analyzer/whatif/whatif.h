@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/metrics/core/streamed_run.h"
+#include "analyzer/metrics/critical_path/path_part.h"
 #include "analyzer/metrics/steps/steps.h"
 #include "analyzer/results/analysis.h"
 #include "analyzer/whatif/changes/change.h"
@@ -39,9 +40,10 @@ WhatIfStats what_if(model::Run const& run, Analysis const& analysis,
 inline constexpr uint64_t kMostGainEvents = uint64_t{1} << 20;
 /// Fills gain_alone and gain_after_above of the findings. `steps`: of the run.
 void find_replayed_gains(model::Run const& run, HostSteps const& steps, Analysis& analysis);
-/// The same of a run that memory does not hold at once. Errors: those of reading.
+/// The same of a run that memory does not hold at once. `before`: what was read of it already.
+/// Errors: those of reading.
 base::Expected<void> find_replayed_gains(StreamedRun const& run, HostSteps const& steps,
-                                         Analysis& analysis);
+                                         Analysis& analysis, ReadRange before);
 
 /// The changes that stand for a finding's remedy; empty where no replay shows it, with the reason.
 struct Remedy {

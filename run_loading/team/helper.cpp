@@ -9,6 +9,7 @@
 #include "analyzer/metrics/steps/skeleton_rows.h"
 #include "run_loading/process_reading.h"
 #include "run_loading/team/team.h"
+#include "trace/import/open/device_collectives.h"
 #include "trace/import/open/open_run.h"
 
 namespace stepscope::run_loading {
@@ -70,6 +71,11 @@ class OpenedHere final : public import::RemoteTrace {
     auto trace = source_.read_kinds(kinds);
     source_.release_pages();
     return trace;
+  }
+  [[nodiscard]] Expected<import::CollectivesOfDevices> collectives() const override {
+    auto collectives = import::read_collectives(source_);
+    source_.release_pages();
+    return collectives;
   }
 
  private:
@@ -159,6 +165,15 @@ Expected<std::string> Helper::read_kinds(std::string_view question) {
   return trace ? model::packed_trace(*trace) : std::string();
 }
 
+Expected<std::string> Helper::collectives(std::string_view question) {
+  uint64_t number = 0;
+  auto const own = unpack_fields(question, number) ? find_own(number) : nullptr;
+  if (!own) return no_question();
+  auto const collectives = own->opened->collectives();
+  if (!collectives) return base::fail_with(collectives);
+  return packed_fields(*collectives);
+}
+
 Expected<std::string> Helper::make_skeleton(std::string_view question) {
   uint64_t number = 0;
   PlaceInRun place;
@@ -217,6 +232,8 @@ Expected<std::string> Helper::answer(std::string_view question) {
       return copy(question);
     case Asks::kReadKinds:
       return read_kinds(question);
+    case Asks::kCollectives:
+      return collectives(question);
     case Asks::kSkeleton:
       return make_skeleton(question);
     case Asks::kObserve:

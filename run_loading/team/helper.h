@@ -38,6 +38,7 @@ class Helper {
   base::Expected<std::string> steps(std::string_view question);
   base::Expected<std::string> copy(std::string_view question);
   base::Expected<std::string> read_kinds(std::string_view question);
+  base::Expected<std::string> collectives(std::string_view question);
   base::Expected<std::string> make_skeleton(std::string_view question);
   base::Expected<std::string> observe(std::string_view question);
   base::Expected<std::string> forget(std::string_view question);

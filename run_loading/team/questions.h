@@ -37,14 +37,15 @@ void pack_fields(Archive& at, Selection& selection) {
 namespace stepscope::run_loading {
 
 enum class Asks : uint8_t {
-  kFind,       ///< the files of a path → FoundFiles
-  kOpen,       ///< a file → sources
-  kSteps,      ///< of a source
-  kCopy,       ///< events of a source → a trace
-  kReadKinds,  ///< … those of some kinds → a trace or nothing
-  kSkeleton,   ///< of a source at its place in the run → a trace
-  kObserve,    ///< a source with its skeleton → an answer
-  kForget      ///< a source
+  kFind,         ///< the files of a path → FoundFiles
+  kOpen,         ///< a file → sources
+  kSteps,        ///< of a source
+  kCopy,         ///< events of a source → a trace
+  kReadKinds,    ///< … those of some kinds → a trace or nothing
+  kCollectives,  ///< of a source, device by device
+  kSkeleton,     ///< of a source at its place in the run → a trace
+  kObserve,      ///< a source with its skeleton → an answer
+  kForget        ///< a source
 };
 
 struct FoundFiles {

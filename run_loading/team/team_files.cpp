@@ -19,11 +19,16 @@ using import::OpenedFile;
 /// A source that a helper has opened.
 class OpenedByHelper final : public import::RemoteTrace {
  public:
-  OpenedByHelper(Team& team, uint32_t rank, OpenedThere opened)
-      : RemoteTrace(std::move(opened.facts)), team_(team), owner_{rank, opened.number} {}
+  OpenedByHelper(Team& team, uint32_t rank, OpenedThere opened, std::string path_here)
+      : RemoteTrace(std::move(opened.facts)),
+        team_(team),
+        owner_{rank, opened.number},
+        path_here_(std::move(path_here)) {}
   ~OpenedByHelper() override { team_.forget(owner_.rank, question(Asks::kForget)); }
 
   [[nodiscard]] SourceOwner owner() const { return owner_; }
+  /// The file, where this process sees it, too; else empty.
+  [[nodiscard]] std::string const& path_here() const { return path_here_; }
 
   [[nodiscard]] Expected<std::vector<file::StepSpan>> steps() const override {
     auto const answer = team_.ask(owner_.rank, question(Asks::kSteps));
@@ -43,6 +48,13 @@ class OpenedByHelper final : public import::RemoteTrace {
     auto const answer = team_.ask(owner_.rank, question(Asks::kReadKinds, kinds));
     return answer && !answer->empty() ? model::unpacked_trace(*answer) : std::nullopt;
   }
+  [[nodiscard]] Expected<import::CollectivesOfDevices> collectives() const override {
+    auto const answer = team_.ask(owner_.rank, question(Asks::kCollectives));
+    if (!answer) return base::fail_with(answer);
+    import::CollectivesOfDevices collectives;
+    if (!unpack_fields(*answer, collectives)) return unreadable();
+    return collectives;
+  }
 
  private:
   template <class... Fields>
@@ -55,9 +67,23 @@ class OpenedByHelper final : public import::RemoteTrace {
 
   Team& team_;
   SourceOwner owner_;
+  std::string path_here_;
 };
 
 }  // namespace
+
+std::optional<import::TraceSource> opened_here(import::TraceSource const& source) {
+  auto const* const remote = dynamic_cast<OpenedByHelper const*>(source.remote());
+  if (remote == nullptr || remote->path_here().empty()) return std::nullopt;
+  auto file = file::TraceFile::open(remote->path_here());
+  if (!file) return std::nullopt;
+
+  import::TraceSource here(std::move(*file));
+  here.assume_rank(source.info().rank);
+  here.assume_world_size(source.info().world_size);
+  if (!source.drift().is_none()) here.correct_drift(source.drift());
+  return here;
+}
 
 std::vector<uint32_t> divide(std::vector<uint64_t> const& sizes,
                              std::vector<std::vector<uint32_t>> const& candidates,
@@ -172,15 +198,24 @@ OpenedFile TeamFiles::open_there(uint32_t rank, std::string const& path) {
   if (!unpack_fields(*answer, opened))
     return base::fail("an answer of rank {} cannot be read", rank);
 
+  std::vector<uint32_t> const& seen_by = seen_.at(path).by;
+  bool const is_seen_here = !seen_by.empty() && seen_by.front() == 0;
   std::vector<import::TraceSource> sources;
   for (OpenedThere& each : opened)
-    sources.emplace_back(std::make_shared<OpenedByHelper const>(team_, rank, std::move(each)));
+    sources.emplace_back(std::make_shared<OpenedByHelper const>(
+        team_, rank, std::move(each), is_seen_here ? path : std::string()));
   return sources;
 }
 
 SourceOwner owner_of(import::TraceSource const& source) {
   auto const* const remote = dynamic_cast<OpenedByHelper const*>(source.remote());
   return remote == nullptr ? SourceOwner() : remote->owner();
+}
+
+std::vector<uint32_t> owners_of(std::vector<import::RankSource> const& ranks) {
+  std::vector<uint32_t> owners;
+  for (import::RankSource const& rank : ranks) owners.push_back(owner_of(rank.source).rank);
+  return owners;
 }
 
 }  // namespace stepscope::run_loading

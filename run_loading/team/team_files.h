@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,5 +51,10 @@ struct SourceOwner {
   uint64_t number = 0;
 };
 SourceOwner owner_of(import::TraceSource const& source);
+/// The same source, opened by this process, too; nothing where it does not see the file, or would
+/// have to convert it first.
+std::optional<import::TraceSource> opened_here(import::TraceSource const& source);
+/// The ranks of the owners, for Team::spread().
+std::vector<uint32_t> owners_of(std::vector<import::RankSource> const& ranks);
 
 }  // namespace stepscope::run_loading

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "analyzer/results/device_ref.h"
 #include "trace/base/expected.h"
@@ -21,9 +22,11 @@ struct StreamedRun {
   /// The part of it in a window of run time (kAllTime: everything). Called from several threads at
   /// once.
   std::function<base::Expected<model::RankTrace>(size_t process, Interval window)> read_window;
-  /// Calls work(process) for all processes, several at once, where others read them; empty: as many
-  /// at once as there are cores.
-  std::function<void(std::function<void(size_t process)> const& work)> for_each_process = {};
+  /// The parts of several processes in a window, in their order, where others read them, too;
+  /// empty: read_window() of each.
+  std::function<std::vector<base::Expected<model::RankTrace>>(std::vector<size_t> const& processes,
+                                                              Interval window)>
+      read_windows = {};
 };
 
 /// The part of a process in a window of run time.

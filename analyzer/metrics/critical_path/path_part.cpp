@@ -114,25 +114,35 @@ Interval range_of(PathPart const& part) {
 base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen,
                                       Interval range, std::stop_token const& stop) {
   model::Run read{run.skeleton.name, {}, run.skeleton.clock, {}};
-  std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.skeleton.ranks.size());
+  read.ranks.resize(run.skeleton.ranks.size());
+  std::vector<size_t> chosen;
+  for (size_t r = 0; r < is_chosen.size(); ++r)
+    if (is_chosen[r]) chosen.push_back(r);
 
-  auto const read_one = [&](size_t r) {
-    if (!is_chosen[r] || stop.stop_requested())
-      ranks[r].emplace(model::RankTrace());
-    else
-      ranks[r].emplace(run.read_window(r, range));
-  };
+  std::vector<base::Expected<model::RankTrace>> ranks;
+  if (run.read_windows) {
+    ranks = run.read_windows(chosen, range);
+  } else {
+    ranks.resize(chosen.size());
+    tbb::parallel_for(size_t{0}, chosen.size(), [&](size_t i) {
+      if (!stop.stop_requested()) ranks[i] = run.read_window(chosen[i], range);
+    });
+  }
 
-  if (run.for_each_process)
-    run.for_each_process(read_one);
-  else
-    tbb::parallel_for(size_t{0}, ranks.size(), read_one);
-
-  for (auto& rank : ranks) {
-    if (!*rank) return base::fail_with(*rank);
-    read.ranks.push_back(std::move(**rank));
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (!ranks[i]) return base::fail_with(ranks[i]);
+    read.ranks[chosen[i]] = std::move(*ranks[i]);
   }
   return read;
+}
+
+base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen,
+                                      Interval range, ReadRange const& before) {
+  bool const has_all =
+      before.run && before.range.begin <= range.begin && range.end <= before.range.end;
+  if (has_all)
+    return read_range(streamed_in_memory(*before.run), is_chosen, range, std::stop_token());
+  return read_range(run, is_chosen, range, std::stop_token());
 }
 
 std::vector<CollectiveStats> collectives_in_range(std::vector<CollectiveStats> const& all,

@@ -2,6 +2,7 @@
 // that was asked for. Where that is more than memory holds it is the middle steps.
 #pragma once
 
+#include <memory>
 #include <stop_token>
 #include <vector>
 
@@ -34,10 +35,18 @@ PathPart choose_part(Analysis const& facts, double part);
 /// From the first begin to the last end of all that belongs to the part, on hosts too, and a step
 /// before. The step before shows what threads did, and what ops waited for, as the part begins.
 Interval range_of(PathPart const& part);
+/// What was read of the chosen processes.
+struct ReadRange {
+  Interval range;
+  std::shared_ptr<model::Run const> run;  ///< null: nothing was read
+};
 /// The chosen processes in a range of run time. Told to stop, it reads no more: processes that were
 /// not read have no events. Errors: those of reading.
 base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen,
                                       Interval range, std::stop_token const& stop);
+/// The same, cut out of what was read before where that has all of the range.
+base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen,
+                                      Interval range, ReadRange const& before);
 /// The collectives with a participant that was read in the range, with the rows of what was read.
 /// Rows of processes that were not read say nothing.
 std::vector<CollectiveStats> collectives_in_range(std::vector<CollectiveStats> const& all,

@@ -6,20 +6,21 @@
 
 #include <tbb/parallel_for.h>
 
-#include "analyzer/metrics/critical_path/path_part.h"
-
 namespace stepscope::analyzer {
+
 base::Expected<std::optional<CriticalPathStats>> find_streamed_path(StreamedRun const& run,
                                                                     FactsBeforePath const& known,
-                                                                    AnalyzeOptions const& options) {
+                                                                    AnalyzeOptions const& options,
+                                                                    ReadRange& read) {
   std::vector<bool> const is_chosen = chosen_for_path(run.skeleton, known.facts);
   PathPart const part = choose_part(known.facts, part_of_path(run.skeleton, is_chosen));
   if (part.devices.empty()) return std::nullopt;
   Interval const range = part.is_all ? kAllTime : range_of(part);
-  auto const read = read_range(run, is_chosen, range, {});
-  if (!read) return base::fail_with(read);
+  auto ranks = read_range(run, is_chosen, range, std::stop_token());
+  if (!ranks) return base::fail_with(ranks);
+  read = {range, std::make_shared<model::Run const>(std::move(*ranks))};
 
-  std::vector<DeviceOps> const devices = index_devices(*read);
+  std::vector<DeviceOps> const devices = index_devices(*read.run);
   std::vector<CollectiveStats> const collectives =
       part.is_all ? collectives_of_whole(known.facts.collectives, known.devices, devices)
                   : collectives_in_range(known.facts.collectives, devices, is_chosen, range);

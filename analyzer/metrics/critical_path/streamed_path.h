@@ -9,6 +9,7 @@
 #include "analyzer/metrics/core/analyze_options.h"
 #include "analyzer/metrics/core/streamed_run.h"
 #include "analyzer/metrics/critical_path/critical_path.h"
+#include "analyzer/metrics/critical_path/path_part.h"
 
 namespace stepscope::analyzer {
 
@@ -20,10 +21,11 @@ struct FactsBeforePath {
   Analysis const& facts;  ///< its devices and steps are those that were asked for
 };
 /// Where the run is read as a whole: what find_critical_path() says of the run in memory. None as
-/// that says. Errors: those of reading.
+/// that says. `read` gets what was read for it. Errors: those of reading.
 base::Expected<std::optional<CriticalPathStats>> find_streamed_path(StreamedRun const& run,
                                                                     FactsBeforePath const& known,
-                                                                    AnalyzeOptions const& options);
+                                                                    AnalyzeOptions const& options,
+                                                                    ReadRange& read);
 
 /// Where the run's path goes in a stretch of time.
 struct PathOfStretch {

@@ -64,6 +64,7 @@ constexpr void (*kMessages[])(std::string_view) = {
     &look_at_question,
     &look_at_answer,
     &look_at_trace,
+    &look_at_fields<import::CollectivesOfDevices>,
 };
 
 }  // namespace

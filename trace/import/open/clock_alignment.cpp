@@ -51,11 +51,12 @@ struct RunCollectives {
 };
 
 /// Processes that cannot be read have no collectives; opening them reports why.
-RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& clocks) {
+RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& clocks,
+                        ForEachRank const& for_each_rank) {
   std::vector<std::vector<std::vector<model::RecordedCollective>>> of_ranks(run.ranks.size());
   std::vector<model::DeviceRecording> recordings(run.ranks.size());
 
-  tbb::parallel_for(size_t{0}, of_ranks.size(), [&](size_t r) {
+  auto const read_one = [&](size_t r) {
     if (has_coarse_times(run.ranks[r].source.info())) return;
     auto of_rank = read_collectives(run.ranks[r].source);
     if (!of_rank) return;
@@ -65,7 +66,11 @@ RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& cloc
     of_ranks[r] = std::move(*of_rank);
     recordings[r].clock = clocks[r];
     if (!of_ranks[r].empty()) recordings[r].set_steps(indices_of_steps(run.ranks[r].source));
-  });
+  };
+  if (for_each_rank)
+    for_each_rank(run.ranks, read_one);
+  else
+    tbb::parallel_for(size_t{0}, of_ranks.size(), read_one);
 
   RunCollectives all;
   std::vector<model::RecordedSpan> spans;
@@ -89,8 +94,8 @@ RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& cloc
 /// The ends of all collectives, grouped by collective. `unsure` receives the processes with
 /// collectives that cannot be matched with certainty.
 std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> const& clocks,
-                                   std::set<uint32_t>& unsure) {
-  RunCollectives const all = read_all(run, clocks);
+                                   ForEachRank const& for_each_rank, std::set<uint32_t>& unsure) {
+  RunCollectives const all = read_all(run, clocks, for_each_rank);
   auto const matches = model::match_collectives(all.devices, all.recordings);
 
   // Counting sort: the place of a collective is where its next end goes.
@@ -132,10 +137,10 @@ void apply(ClockCorrection const& correction, RankSource& rank) {
 }
 
 void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks,
-                        std::vector<bool>& is_comparable) {
+                        ForEachRank const& for_each_rank, std::vector<bool>& is_comparable) {
   uint32_t const count = *std::max_element(clocks.begin(), clocks.end()) + 1;
   std::set<uint32_t> unsure;
-  auto const ends = ends_of(run, clocks, unsure);
+  auto const ends = ends_of(run, clocks, for_each_rank, unsure);
   for (uint32_t const r : unsure)
     run.notes.push_back(fmt::format(
         "{}: has more or fewer collectives without sequence numbers than other processes, and "
@@ -191,7 +196,7 @@ void begin_at_zero(RunSources& run) {
 
 }  // namespace
 
-void align_clocks(RunSources& run) {
+void align_clocks(RunSources& run, ForEachRank const& for_each_rank) {
   if (run.ranks.size() < 2) return;
   align_by_epoch(run);
   auto const clocks = clocks_of(run);
@@ -205,7 +210,7 @@ void align_clocks(RunSources& run) {
   }
 
   if (std::any_of(clocks.begin(), clocks.end(), [](uint32_t clock) { return clock > 0; })) {
-    fit_to_collectives(run, clocks, is_comparable);
+    fit_to_collectives(run, clocks, for_each_rank, is_comparable);
     begin_at_zero(run);
   }
 

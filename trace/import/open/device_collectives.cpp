@@ -14,7 +14,6 @@ namespace {
 using model::CollectiveDetail;
 using model::EventKind;
 using model::RecordedCollective;
-using Collectives = std::vector<std::vector<RecordedCollective>>;
 
 constexpr uint64_t kCollectiveBit = file::kind_bit(EventKind::kCollective);
 constexpr uint32_t kCollectiveTable = uint32_t{1}
@@ -48,14 +47,14 @@ struct DeviceTracks {
   }
 };
 
-Collectives in_order(std::map<int32_t, DeviceTracks> devices) {
-  Collectives result;
+CollectivesOfDevices in_order(std::map<int32_t, DeviceTracks> devices) {
+  CollectivesOfDevices result;
   for (auto& [device, tracks] : devices)
     if (!tracks.collectives.empty()) result.push_back(std::move(tracks).in_order());
   return result;
 }
 
-Collectives collectives_of(model::Trace const& trace) {
+CollectivesOfDevices collectives_of(model::Trace const& trace) {
   std::map<int32_t, DeviceTracks> devices;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
     if (trace.kind(row) == EventKind::kCollective)
@@ -73,7 +72,7 @@ class CollectiveBlocks {
   }
 
   /// Nothing where a track is not in order or a time is invalid: TraceSource::read() repairs both.
-  std::optional<Collectives> read() {
+  std::optional<CollectivesOfDevices> read() {
     std::vector<file::IndexEntry> blocks;
     for (file::IndexEntry const& entry : file_.blocks())
       if (entry.header.type == static_cast<uint16_t>(file::BlockType::kEvents) &&
@@ -128,10 +127,11 @@ class CollectiveBlocks {
 
 }  // namespace
 
-base::Expected<Collectives> read_collectives(TraceSource const& source) {
+base::Expected<CollectivesOfDevices> read_collectives(TraceSource const& source) {
   auto const kinds = source.kinds();
   if (!has_kind(kinds, EventKind::kCollective) && !has_kind(kinds, EventKind::kCollectiveCall))
-    return Collectives();
+    return CollectivesOfDevices();
+  if (source.remote() != nullptr && source.drift().is_none()) return source.remote()->collectives();
 
   // Where there are calls, only they tell the sizes and partners of kernels (collective_merge.h).
   bool const is_merged = !has_kind(kinds, EventKind::kCollectiveCall);

@@ -14,7 +14,6 @@
 #include "trace/import/common/coarse_times.h"
 #include "trace/import/common/numbers.h"
 #include "trace/import/formats/importers.h"
-#include "trace/import/open/clock_alignment.h"
 #include "trace/import/open/run_files.h"
 #include "trace/import/open/separate_captures.h"
 #include "trace/import/open/spilled_source.h"
@@ -263,7 +262,7 @@ Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimi
                             std::tuple(b.source.info().rank, b.source.info().process_id);
                    });
 
-  align_clocks(run);
+  align_clocks(run, access.for_each_rank);
   return run;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/base/expected.h"
+#include "trace/import/open/clock_alignment.h"
 #include "trace/import/open/run_files.h"
 #include "trace/import/open/trace_source.h"
 #include "trace/model/run.h"
@@ -41,10 +42,11 @@ using OpenedFile = base::Expected<std::vector<TraceSource>>;
 /// Opens files, several at once, because parts of each file are read by a single core.
 std::vector<OpenedFile> open_files(std::vector<std::string> const& files, MemoryLimit in_memory);
 
-/// How files are found and opened, where not by this program alone.
+/// How files are found, opened and read, where not by this program alone.
 struct FileAccess {
   std::function<base::Expected<RunFiles>(std::string const& path)> find;  ///< as find_run_files()
   std::function<std::vector<OpenedFile>(std::vector<std::string> const& files)> open;
+  ForEachRank for_each_rank;
 };
 
 /// `paths`: files and folders (every trace file directly inside). Opens and aligns them, reads no

@@ -13,11 +13,16 @@
 #include "trace/base/expected.h"
 #include "trace/file/trace_file.h"
 #include "trace/model/derive/clock_drift.h"
+#include "trace/model/derive/collective_match.h"
 #include "trace/model/derive/run_skeleton.h"
 #include "trace/model/intervals.h"
 #include "trace/model/run.h"
 
 namespace stepscope::import {
+
+/// The collectives of each device of a process that has some, by the devices' numbers. They come in
+/// the order in which they began, with ends in trace time.
+using CollectivesOfDevices = std::vector<std::vector<model::RecordedCollective>>;
 
 /// A trace whose file another program reads, as a source that is open there. It may be read from
 /// several threads.
@@ -40,6 +45,8 @@ class RemoteTrace {
   [[nodiscard]] virtual base::Expected<model::Trace> copy(
       file::Selection const& selection) const = 0;
   [[nodiscard]] virtual std::optional<model::Trace> read_kinds(uint64_t kinds) const = 0;
+  /// What read_collectives() says of it.
+  [[nodiscard]] virtual base::Expected<CollectivesOfDevices> collectives() const = 0;
 
  private:
   Facts facts_;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -251,6 +252,38 @@ TEST_F(TeamOnFiles, HelpersOpenMostOfThem) {
     for (import::RankSource const& rank : sources->ranks) owners.insert(owner_of(rank.source).rank);
     EXPECT_GE(owners.size(), 2U);
     EXPECT_TRUE(owners.contains(1) || owners.contains(2));
+  });
+}
+
+TEST_F(TeamOnFiles, ProcessZeroReadsAHelpersFileThatItSeesToo) {
+  write_run();
+  with_team([&](Team& team) {
+    auto const sources = open_with_team({folder_.string()}, false, team);
+    ASSERT_TRUE(sources) << sources.error().message;
+    for (import::RankSource const& rank : sources->ranks) {
+      auto const here = opened_here(rank.source);
+      ASSERT_EQ(here.has_value(), owner_of(rank.source).rank > 0);
+      if (!here) continue;
+
+      EXPECT_EQ(here->remote(), nullptr);
+      EXPECT_EQ(here->info().rank, rank.source.info().rank);
+      auto const read_here = here->copy(), read_there = rank.source.copy();
+      ASSERT_TRUE(read_here && read_there);
+      EXPECT_EQ(read_here->columns().start, read_there->columns().start);
+      EXPECT_EQ(read_here->columns().dur, read_there->columns().dur);
+    }
+  });
+}
+
+TEST_F(TeamOnFiles, OnlyTheHelperReadsWhatHadToBeConverted) {
+  std::ofstream(folder_ / "rank-0.json")
+      << R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7,)"
+         R"( "ts": 1, "dur": 2, "args": {"device": 0, "stream": 7}}]})";
+  with_team([&](Team& team) {
+    auto const sources = open_with_team({folder_.string()}, false, team);
+    ASSERT_TRUE(sources) << sources.error().message;
+    ASSERT_GT(owner_of(sources->ranks.front().source).rank, 0U);
+    EXPECT_FALSE(opened_here(sources->ranks.front().source));
   });
 }
 
