@@ -253,15 +253,13 @@ std::string pipeline_gain(analyzer::Finding const& finding) {
                     : tr("with twice the micro-batches: at most {}", gain);
 }
 
-/// Less is no gain: steps vary by more.
-constexpr double kLeastGain = 0.0005;
 /// What fixes above it take from a gain is worth a word from here on.
 constexpr double kLeastDifference = 0.005;
 
 std::string replayed_gain(analyzer::Finding const& finding) {
   double const alone = *finding.gain_alone;
   double const after = finding.gain_after_above.value_or(alone);
-  std::string const gain = alone < kLeastGain ? std::string(tr("nothing")) : gain_text(alone);
+  std::string const gain = replayed_gain_text(alone);
   if (std::abs(after - alone) < kLeastDifference) return tr("if fixed, by replay: {}", gain);
   return tr("if fixed, by replay: {}; after the fixes above: {}", gain, gain_text(after));
 }
@@ -290,6 +288,11 @@ std::string layers_label(analyzer::RepeatedLayers const& layers) {
                                : tr("{}, {} to {}", layers.name, layers.first, layers.last);
   return tr("repeats every {}: one layer ({}), {:.0f} % confidence",
             base::format_duration(layers.period_ns), name, std::floor(layers.confidence * 100));
+}
+
+std::string replayed_gain_text(double gain) {
+  constexpr double kLeast = 0.0005;  // less is no gain: steps vary by more
+  return gain < kLeast ? std::string(tr("nothing")) : gain_text(gain);
 }
 
 std::string gain_text(double gain) {

@@ -61,6 +61,8 @@ std::string layers_label(analyzer::RepeatedLayers const& layers);
 std::string gains_of(analyzer::Finding const& finding);
 /// Text for a gain of T / (T − cost) − 1: "18.0 % faster", or "2.4 × as fast" from 1 on.
 std::string gain_text(double gain);
+/// The same of a replay, which may find that a fix gives nothing.
+std::string replayed_gain_text(double gain);
 
 /// Trace text for people: printable, and cut at `limit` bytes (names of megabytes exist).
 std::string shown(std::string_view text, size_t limit = 300);

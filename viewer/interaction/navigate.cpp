@@ -9,12 +9,13 @@
 namespace stepscope::viewer {
 namespace {
 
-/// The surroundings of a place are worth more than the place alone: it has the middle fifth.
+/// The surroundings of a place are worth more than the place alone: it has a fifth of the window,
+/// in the middle where the run goes on long enough before and after it.
 void frame_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place) {
   model::Interval const when{scene.to_view(place.when.begin), scene.to_view(place.when.end)};
   double const length = std::max(static_cast<double>(when.length()), kMinSpan);
   auto const begin = static_cast<double>(when.begin);
-  go_to(state, scene, {begin - 2 * length, begin + 3 * length});
+  go_inside(state, scene, {begin - 2 * length, begin + 3 * length});
 }
 
 }  // namespace

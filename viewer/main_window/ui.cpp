@@ -49,14 +49,15 @@ float splitter(char const* id, ImVec2 size, bool vertical) {
   return (vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y) / ui_scale();
 }
 
-/// Findings take the height that they need, and leave some to the details.
+/// Findings take the height that they need, and leave some to the details: little, while nothing is
+/// selected.
 void side(Scene const& scene, ViewState& state, float rows_height) {
-  constexpr float kMostOfFindings = 0.62F;
+  float const most_of_findings = state.selection ? 0.62F : 0.8F;
   float const height = ImGui::GetContentRegionAvail().y;
   // What they need is known once they are drawn: it is that of the frame before.
   float* const needed =
-      ImGui::GetStateStorage()->GetFloatRef(ImGui::GetID("findings' height"), height);
-  begin_panel("findings", ImVec2(0, std::min(*needed, height * kMostOfFindings)));
+      ImGui::GetStateStorage()->GetFloatRef(ImGui::GetID("findings' height"), height / 2);
+  begin_panel("findings", ImVec2(0, std::min(*needed, height * most_of_findings)));
   findings(scene, state, rows_height);
   *needed = ImGui::GetCursorPosY() + ImGui::GetStyle().WindowPadding.y;
   end_panel();

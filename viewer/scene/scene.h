@@ -154,6 +154,8 @@ void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve);
 Curve memory_curve(analyzer::MemoryStats const& memory, int64_t origin);
 /// Up to this many ranks are open at first. With more, each rank is a row of its devices' time.
 inline constexpr size_t kOpenRanks = 2;
+/// The same of the devices of one rank, each with its streams.
+inline constexpr size_t kOpenDevices = 2;
 /// A state that shows something useful for runs of any size: the whole run, or from its first step
 /// on where more than half of it goes before. A late window begins with its oldest allocation, and
 /// its steps would be a sliver.

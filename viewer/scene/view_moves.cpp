@@ -85,6 +85,16 @@ void go_to(ViewState& state, Scene const& scene, TimeWindow window) {
   state.window = next;
 }
 
+void go_inside(ViewState& state, Scene const& scene, TimeWindow window) {
+  constexpr double kEdge = 0.02;  // shows where the run begins and ends
+  TimeWindow const reach = reach_of(state, scene);
+  double const room = kEdge * std::min(window.span(), reach.span());
+  double const span = std::min(window.span(), reach.span() + 2 * room);
+  double const begin = std::clamp(window.begin, reach.begin - room,
+                                  std::max(reach.end + room - span, reach.begin - room));
+  go_to(state, scene, {begin, begin + span});
+}
+
 void frame(ViewState& state, Scene const& scene, model::Interval when) {
   // A tenth of what is shown on each side: the neighbours say where one is.
   auto const length = std::max(static_cast<double>(when.length()), kMinSpan / 2);

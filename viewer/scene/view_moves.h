@@ -20,6 +20,8 @@ void zoom(ViewState& state, Scene const& scene, double factor, double anchor);
 void pan(ViewState& state, Scene const& scene, double share);
 /// Shows exactly this window (bounded to what can be shown); remembers the old one for undo.
 void go_to(ViewState& state, Scene const& scene, TimeWindow window);
+/// The same, moved or shortened so that hardly any empty room before and after the run is shown.
+void go_inside(ViewState& state, Scene const& scene, TimeWindow window);
 /// Shows [begin, end) with room at both sides.
 void frame(ViewState& state, Scene const& scene, model::Interval when);
 void show_all(ViewState& state, Scene const& scene);

@@ -8,6 +8,7 @@
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/words/kernel_label.h"
 #include "reports/words/language.h"
 #include "trace/base/format.h"
 
@@ -72,7 +73,7 @@ std::string path_sentence(Page const& page, analyzer::CriticalPathStats const& p
                base::format_share(static_cast<double>(path_length(where->by_class)) / length));
 
   if (!path.contributors.empty() && path.contributors[0].name)
-    text += tr(" Longest on it: “{}”, {}.", shown(*path.contributors[0].name, 80),
+    text += tr(" Longest on it: “{}”, {}.", kernel_label(*path.contributors[0].name, 80),
                base::format_share(path.contributors[0].share));
 
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));

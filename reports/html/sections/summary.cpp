@@ -132,7 +132,7 @@ std::string facts_of(analyzer::Finding const& finding) {
   if (finding.gain_alone && std::isfinite(*finding.gain_alone))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          tr("The step of a replay of the run without it, against the recorded one"),
-                         tr("gain, by replay"), gain_text(*finding.gain_alone));
+                         tr("gain, by replay"), replayed_gain_text(*finding.gain_alone));
   else if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          finding.rule == "pipeline-bubble"

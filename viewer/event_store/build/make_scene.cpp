@@ -456,14 +456,24 @@ TimeWindow first_window(Scene const& scene) {
   return {first - kRoom * (whole.end - first), whole.end};
 }
 
+/// The devices of a rank that has more than a screen shows with all their streams.
+void close_many_devices(Scene const& scene, uint32_t rank_node, std::set<uint32_t>& closed) {
+  std::vector<uint32_t> devices;
+  for (uint32_t node = rank_node + 1; node < scene.nodes[rank_node].subtree_end; ++node)
+    if (scene.nodes[node].kind == NodeKind::kDevice) devices.push_back(node);
+  if (devices.size() > kOpenDevices) closed.insert(devices.begin(), devices.end());
+}
+
 }  // namespace
 
 ViewState initial_view(Scene const& scene) {
   ViewState state;
   state.window = first_window(scene);
-  if (scene.run.ranks.size() <= kOpenRanks) return state;
-  for (uint32_t node = 0; node < scene.nodes.size(); node = scene.nodes[node].subtree_end)
-    state.closed.insert(node);
+  bool const has_many_ranks = scene.run.ranks.size() > kOpenRanks;
+  for (uint32_t node = 0; node < scene.nodes.size(); node = scene.nodes[node].subtree_end) {
+    if (has_many_ranks) state.closed.insert(node);
+    close_many_devices(scene, node, state.closed);
+  }
   return state;
 }
 

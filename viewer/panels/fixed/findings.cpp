@@ -34,9 +34,10 @@ std::string cost_of(analyzer::Finding const& finding) {
   return words;
 }
 
-/// The key of an idle cause in words; anything else is a name from the trace.
+/// Words for our own keys; anything else is a name from the trace.
 std::string subject_words(std::string const& role, std::string const& name) {
   constexpr size_t kMostOfKernel = 100;
+  if (role == "cause" || role == "loader" || role == "bottleneck") return words_of(name);
   if (role == "kernel") return reports::kernel_label(name, kMostOfKernel);
   for (int cause = 0; cause < analyzer::kIdleCauseCount; ++cause)
     if (name == analyzer::to_string(static_cast<analyzer::IdleCause>(cause))) return words_of(name);

@@ -288,6 +288,43 @@ TEST(FocusFinding, ShowsTheEvidenceWithItsSurroundings) {
   }
 }
 
+TEST(FocusFinding, ShowsHardlyAnyEmptyRoomAroundTheRun) {
+  Scene run = synthetic_scene({.devices = 1, .input_delay_ns = 8'000'000});
+  auto const length = static_cast<double>(run.length);
+  analyzer::Finding::Evidence& place = run.analysis.findings.at(0).evidence.at(0);
+  auto const window_around = [&](double begin, double end) {
+    int64_t const origin = place.when.begin - run.to_view(place.when.begin);
+    place.when = {origin + static_cast<int64_t>(begin * length),
+                  origin + static_cast<int64_t>(end * length)};
+    ViewState state = initial_view(run);
+    focus_finding(state, run, {0, 0}, 300);
+    return TimeWindow{state.window.begin / length, state.window.end / length};
+  };
+
+  TimeWindow const first = window_around(0, 0.1), last = window_around(0.9, 1),
+                   most = window_around(0.1, 0.7), middle = window_around(0.5, 0.52);
+  EXPECT_NEAR(first.begin, -0.01, 0.005);
+  EXPECT_NEAR(first.span(), 0.5, 1e-6) << "as much as of any place of this length";
+  EXPECT_NEAR(last.end, 1.01, 0.005);
+  EXPECT_NEAR(last.span(), 0.5, 1e-6);
+  EXPECT_NEAR(most.begin, -0.02, 0.005);
+  EXPECT_NEAR(most.end, 1.02, 0.005);
+  EXPECT_NEAR(middle.begin, 0.46, 1e-6);
+  EXPECT_NEAR(middle.end, 0.56, 1e-6);
+}
+
+TEST(InitialView, ClosesTheDevicesOfARankThatHasMany) {
+  for (int32_t const devices : {2, 3}) {
+    Scene const run = synthetic_scene({.devices = devices});
+    ViewState const state = initial_view(run);
+    EXPECT_FALSE(state.closed.contains(0)) << "the rank";
+    for (uint32_t node = 0; node < run.nodes.size(); ++node) {
+      bool const is_device = run.nodes[node].kind == NodeKind::kDevice;
+      EXPECT_EQ(state.closed.contains(node), is_device && devices > 2) << node;
+    }
+  }
+}
+
 TEST(FocusFinding, IgnoresAFindingThatIsNotThere) {
   ViewState state = initial_view(scene());
   ViewState const before = state;
