@@ -9,8 +9,8 @@
 namespace stepscope::viewer {
 namespace {
 
-/// The surroundings of a place are worth more than the place alone: it has a fifth of the window,
-/// in the middle where the run goes on long enough before and after it.
+/// The surroundings of a place are worth more than the place alone: it has a fifth of the window.
+/// It is in the middle, unless the run begins or ends soon.
 void frame_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place) {
   model::Interval const when{scene.to_view(place.when.begin), scene.to_view(place.when.end)};
   double const length = std::max(static_cast<double>(when.length()), kMinSpan);
