@@ -66,9 +66,10 @@ Expected<model::Trace> StreamedFiles::copy(size_t source, file::Selection const&
   if (options_.progress && options_.progress->given_up) return base::fail("given up");
   import::TraceSource const& of = sources_->ranks[source].source;
   auto const here = reader == Reader::kHere ? opened_here(of) : std::nullopt;
-  import::TraceSource const& from = here ? *here : of;
-  auto trace = from.copy(selection);
-  from.release_pages();
+  auto trace = here ? here->copy(selection) : of.copy(selection);
+  // Its owner may have more memory, or a better way to its disk.
+  if (here && !trace) trace = of.copy(selection);
+  (here ? *here : of).release_pages();
   if (options_.progress) ++options_.progress->processes_read;
   return trace;
 }

@@ -41,10 +41,14 @@ base::Expected<ReplayPart> read_part(StreamedRun const& run, HostSteps const& st
   if (part.chosen.empty()) return part;
 
   Interval const range = part.is_all ? kAllTime : range_of(chosen);
-  auto read = read_range(run, is_chosen, range, before);
-  if (!read) return base::fail_with(read);
-  before = {};  // memory for the replay
-  part.owned = std::make_shared<model::Run const>(std::move(*read));
+  if (before.run && before.range == range) {
+    part.owned = std::move(before.run);
+  } else {
+    auto read = read_range(run, is_chosen, range, before);
+    if (!read) return base::fail_with(read);
+    part.owned = std::make_shared<model::Run const>(std::move(*read));
+    before = {};  // memory for the replay
+  }
   part.run = part.owned.get();
 
   part.devices = index_devices(*part.run);

@@ -70,6 +70,14 @@ class OpenedByHelper final : public import::RemoteTrace {
   std::string path_here_;
 };
 
+/// Files of one name may have the same first bytes and differ: one still grows, or is a cut copy.
+bool has_events_of(import::TraceSource const& here, import::RemoteTrace::Facts const& there) {
+  model::Interval const when = here.time_range();
+  return here.event_counts() == there.event_counts && here.kinds() == there.kinds &&
+         here.tracks().size() == there.head.tracks.size() && when.begin == there.time_range.begin &&
+         when.end == there.time_range.end;
+}
+
 }  // namespace
 
 std::optional<import::TraceSource> opened_here(import::TraceSource const& source) {
@@ -79,6 +87,7 @@ std::optional<import::TraceSource> opened_here(import::TraceSource const& source
   if (!file) return std::nullopt;
 
   import::TraceSource here(std::move(*file));
+  if (!has_events_of(here, remote->facts())) return std::nullopt;
   here.assume_rank(source.info().rank);
   here.assume_world_size(source.info().world_size);
   if (!source.drift().is_none()) here.correct_drift(source.drift());

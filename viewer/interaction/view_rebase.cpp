@@ -58,9 +58,12 @@ class Carrier {
     if (of >= before_.nodes.size()) return std::nullopt;
     Node const& node = before_.nodes[of];
     auto const to = rank(node.rank);
-    // A rank and a track are known by their numbers: their names may change while more is learned
-    // of them.
+
+    // A rank, a device and a track are known by their numbers: their names may change while more is
+    // learned of them.
     if (to && node.kind == NodeKind::kRank) return after_.rank_nodes[*to];
+    if (to && node.kind == NodeKind::kDevice)
+      return after_.node_of_device({static_cast<int32_t>(*to), node.device_number});
     bool const is_track = node.kind == NodeKind::kStream || node.kind == NodeKind::kThread ||
                           node.kind == NodeKind::kCounter;
     if (to && is_track) return after_.node_of_track(*to, node.track);

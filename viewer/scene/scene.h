@@ -36,6 +36,7 @@ struct Node {
   NodeKind kind = NodeKind::kRank;
   uint32_t rank = 0;               ///< index into Run::ranks
   std::optional<uint32_t> device;  ///< index into Analysis::devices
+  int32_t device_number = -1;      ///< of a device: model::Device::id
   uint32_t track = 0;              ///< of a stream, thread or counter
   uint64_t communicator = 0;       ///< of a communicator
   uint32_t indent = 0;

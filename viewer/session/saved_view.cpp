@@ -245,6 +245,7 @@ SavedView saved_view(Scene const& scene, ViewState const& state) {
   saved.closed.emplace();
   for (uint32_t const node : state.closed)
     if (node < scene.nodes.size()) saved.closed->push_back(scene.nodes[node].path);
+  if (saved.closed->size() > kMostViewPaths) saved.closed.reset();  // opens as a new run does
   saved.tracks = state.tracks;
   saved.notes = state.notes;
   return saved;

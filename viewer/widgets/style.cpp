@@ -1,11 +1,11 @@
 #include "viewer/widgets/style.h"
 
-#include <array>
 #include <filesystem>
 #include <string>
 
 #include <imgui.h>
 
+#include "viewer/widgets/glyphs.h"
 #include "viewer/widgets/palette.h"
 #include "viewer/widgets/widgets.h"
 
@@ -21,35 +21,20 @@ std::string first_file(std::initializer_list<char const*> paths) {
   return {};
 }
 
-/// What names and units need, and what the font has of other scripts: a name that a program chose
-/// stays readable. Letters of scripts that are written from the right stand one by one, in the
-/// order of the text. Beyond 0xFFFF, where most emoji are, ImGui shows the replacement character.
-constexpr std::array kGlyphs = std::to_array<ImWchar>(
-    {0x20,   0x24F,   // Latin
-     0x370,  0x5FF,   // Greek, Cyrillic, Armenian, Hebrew
-     0x600,  0x6FF,   // Arabic
-     0x10A0, 0x10FF,  // Georgian
-     0x1E00, 0x1FFF,  // Latin and Greek with further accents
-     0x2010, 0x205E,  // punctuation
-     0x2080, 0x218F,  // subscripts, currencies, letterlike symbols, fractions
-     0x2190, 0x22FF,  // arrows, mathematics
-     0x25A0, 0x27BF,  // shapes, symbols, dingbats
-     0xFE70, 0xFEFF,  // Arabic letters as they join
-     0xFFFD, 0xFFFD,  // the replacement character
-     0});
-
-void merge_cjk(float pixels) {
+/// False where the system has no such font.
+bool merge_cjk(float pixels) {
   std::string const path =
       first_file({"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
                   "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
                   "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf"});
-  if (path.empty()) return;
+  if (path.empty()) return false;
 
   ImGuiIO& io = ImGui::GetIO();
   ImFontConfig config;
   config.MergeMode = true;
   io.Fonts->AddFontFromFileTTF(path.c_str(), pixels, &config,
                                io.Fonts->GetGlyphRangesChineseSimplifiedCommon());
+  return true;
 }
 
 void set_colours(ImGuiStyle& style, Surface const& s) {
@@ -102,7 +87,7 @@ void load_fonts(float scale) {
   }
 
   io.Fonts->AddFontFromFileTTF(regular.c_str(), pixels, nullptr, kGlyphs.data());
-  merge_cjk(pixels);
+  draws_east_asian = merge_cjk(pixels);
 
   std::string bold = regular;
   bold.replace(bold.rfind("DejaVuSans.ttf"), std::string::npos, "DejaVuSans-Bold.ttf");

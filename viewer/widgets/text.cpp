@@ -1,19 +1,68 @@
 #include "viewer/widgets/text.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
+#include "viewer/widgets/glyphs.h"
 
 namespace stepscope::viewer {
 
+namespace {
+
+bool is_within(std::span<uint16_t const> ranges, uint32_t character) {
+  for (size_t at = 0; at + 1 < ranges.size(); at += 2)
+    if (character >= ranges[at] && character <= ranges[at + 1]) return true;
+  return false;
+}
+
+/// ImGui draws no character beyond 0xFFFF, where most emoji are.
+bool is_drawn(uint32_t character) {
+  return is_within(kGlyphs, character) || (draws_east_asian && is_within(kEastAsian, character));
+}
+
+/// The character that begins at a place of UTF-8, and how many bytes it has.
+std::pair<uint32_t, size_t> character_at(std::string_view text, size_t at) {
+  auto const first = static_cast<unsigned char>(text[at]);
+  auto const bytes = static_cast<size_t>(std::clamp(std::countl_one(first), 1, 4));
+  if (bytes == 1 || text.size() - at < bytes) return {first, 1};
+
+  uint32_t character = first & (0x7FU >> bytes);
+  for (size_t next = 1; next < bytes; ++next)
+    character = character << 6U | (static_cast<unsigned char>(text[at + next]) & 0x3FU);
+  return {character, bytes};
+}
+
+/// What no font draws stands as its number, so that names which differ in nothing else are told
+/// apart.
+std::string with_numbered_characters(std::string text) {
+  auto const is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::all_of(text.begin(), text.end(), is_ascii)) return text;
+
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    auto const [character, bytes] = character_at(text, at);
+    if (bytes == 1 || is_drawn(character))
+      result += text.substr(at, bytes);
+    else
+      result += fmt::format("U+{:04X}", character);
+    at += bytes;
+  }
+  return result;
+}
+
+}  // namespace
+
 std::string printable_name(std::string_view raw, size_t max_bytes) {
-  if (raw.size() <= max_bytes) return base::printable(raw);
+  if (raw.size() <= max_bytes) return with_numbered_characters(base::printable(raw));
   size_t cut = max_bytes;
   while (cut > 0 && (static_cast<unsigned char>(raw[cut]) & 0xC0U) == 0x80) --cut;
-  return base::printable(raw.substr(0, cut)) + "…";
+  return with_numbered_characters(base::printable(raw.substr(0, cut))) + "…";
 }
 
 std::string_view short_name(std::string_view name) {

@@ -12,7 +12,8 @@ namespace stepscope::viewer {
 inline constexpr size_t kMaxName =
     512;  ///< bytes of a name that are ever looked at: longer ones end in "…"
 
-/// Bounded and printable; cut at a character, with "…" when something was left out.
+/// Bounded and printable; cut at a character, with "…" when something was left out. A character
+/// that no font draws (glyphs.h) stands as its number: "U+1F680".
 std::string printable_name(std::string_view raw, size_t max_bytes = kMaxName);
 /// The part of a name that helps in a narrow bar: without return type, without the namespaces
 /// before its template arguments.

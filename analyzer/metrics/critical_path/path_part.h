@@ -40,11 +40,12 @@ struct ReadRange {
   Interval range;
   std::shared_ptr<model::Run const> run;  ///< null: nothing was read
 };
-/// The chosen processes in a range of run time. Told to stop, it reads no more: processes that were
-/// not read have no events. Errors: those of reading.
+/// The chosen processes in a range of run time. Told to stop, a run without read_windows reads no
+/// more: processes that were not read have no events. Errors: those of reading.
 base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen,
                                       Interval range, std::stop_token const& stop);
-/// The same, cut out of what was read before where that has all of the range.
+/// The same, cut out of what was read of the same processes before, where that has all of the
+/// range.
 base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen,
                                       Interval range, ReadRange const& before);
 /// The collectives with a participant that was read in the range, with the rows of what was read.

@@ -138,6 +138,7 @@ class TreeBuilder {
     model::Trace const& trace = scene_.trace(rank);
     uint32_t const node = open(NodeKind::kDevice, rank, 1);
     Node& added = scene_.nodes[node];
+    added.device_number = device;
     added.label = fmt::format("Device {}", device);
     for (model::Device const& known : trace.devices())
       if (known.id == device && !known.name.empty())

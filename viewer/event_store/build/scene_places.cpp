@@ -73,7 +73,7 @@ std::optional<uint32_t> Scene::node_of_device(analyzer::DeviceRef ref) const {
   // A rank's devices are the first of its children.
   for (uint32_t i = rank + 1; i < nodes[rank].subtree_end && nodes[i].kind == NodeKind::kDevice;
        i = nodes[i].subtree_end)
-    if (nodes[i].device && analysis.devices[*nodes[i].device].ref == ref) return i;
+    if (nodes[i].device_number == ref.device) return i;
   return std::nullopt;
 }
 

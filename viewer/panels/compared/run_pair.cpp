@@ -73,6 +73,18 @@ RunPair::NodesByPath RunPair::nodes_by_path(Scene const& scene) {
   return nodes;
 }
 
+std::optional<uint32_t> RunPair::counterpart(Scene const& of, uint32_t node, Scene const& other,
+                                             NodesByPath const& others) {
+  // The path of a device has its name, and the runs may be of different devices.
+  bool const is_device = of.nodes[node].kind == NodeKind::kDevice;
+  uint32_t const named = is_device ? of.rank_nodes[of.nodes[node].rank] : node;
+  auto const found = others.find(of.nodes[named].path);
+  if (found == others.end()) return std::nullopt;
+  if (!is_device) return found->second;
+  auto const rank = static_cast<int32_t>(other.nodes[found->second].rank);
+  return other.node_of_device({rank, of.nodes[node].device_number});
+}
+
 RunPair::View RunPair::view(RunSide side) {
   if (side == RunSide::kNew) return {*candidate_, candidate_state_, *candidate_cache_};
   return {*base_, *base_state_, *base_cache_};
@@ -198,13 +210,13 @@ void RunPair::copy_tracks(RunSide from) {
   // Groups that only one run has stay as they are.
   std::set<uint32_t> closed;
   for (uint32_t const node : target.state.closed)
-    if (node < target.scene.nodes.size() && !source_nodes.contains(target.scene.nodes[node].path))
+    if (node < target.scene.nodes.size() &&
+        !counterpart(target.scene, node, source.scene, source_nodes))
       closed.insert(node);
-  for (uint32_t const node : source.state.closed) {
-    if (node >= source.scene.nodes.size()) continue;
-    auto const found = target_nodes.find(source.scene.nodes[node].path);
-    if (found != target_nodes.end()) closed.insert(found->second);
-  }
+  for (uint32_t const node : source.state.closed)
+    if (node < source.scene.nodes.size())
+      if (auto const found = counterpart(source.scene, node, target.scene, target_nodes))
+        closed.insert(*found);
 
   target.state.closed = std::move(closed);
 }

@@ -104,6 +104,9 @@ class RunPair {
     TrackChoice choice;
   };
   static NodesByPath nodes_by_path(Scene const& scene);
+  /// The node of the other run that stands for this one. `others`: of the other run.
+  static std::optional<uint32_t> counterpart(Scene const& of, uint32_t node, Scene const& other,
+                                             NodesByPath const& others);
   void update_analysis();
   void update_alignment();
   void follow_tracks();

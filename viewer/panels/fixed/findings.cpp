@@ -79,8 +79,9 @@ void card_text(Scene const& scene, analyzer::Finding const& finding, bool focuse
   if (!(where + subjects).empty()) text_wrapped(where + subjects, s.text_dim);
 
   if (!focused) return;
-  text_wrapped(words.explanation, s.text);
-  text_wrapped(words.advice, s.text);
+  constexpr size_t kLongestText = 4000;
+  text_wrapped(printable_name(words.explanation, kLongestText), s.text);
+  text_wrapped(printable_name(words.advice, kLongestText), s.text);
 }
 
 void evidence_row(Scene const& scene, ViewState& state, uint32_t index, float rows_height) {

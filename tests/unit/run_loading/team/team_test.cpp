@@ -275,6 +275,23 @@ TEST_F(TeamOnFiles, ProcessZeroReadsAHelpersFileThatItSeesToo) {
   });
 }
 
+/// As where each machine has a disk of its own, or a file still grows.
+TEST_F(TeamOnFiles, ProcessZeroLeavesAHelpersFileThatDiffersHere) {
+  write_run();
+  with_team([&](Team& team) {
+    auto const sources = open_with_team({folder_.string()}, false, team);
+    ASSERT_TRUE(sources) << sources.error().message;
+    for (import::RankSource const& rank : sources->ranks) {
+      std::string const cut = rank.file + ".cut";
+      std::filesystem::copy_file(rank.file, cut);
+      std::filesystem::resize_file(cut, std::filesystem::file_size(cut) / 2);
+      std::filesystem::rename(cut, rank.file);  // the helper keeps the whole one
+    }
+
+    for (import::RankSource const& rank : sources->ranks) EXPECT_FALSE(opened_here(rank.source));
+  });
+}
+
 TEST_F(TeamOnFiles, OnlyTheHelperReadsWhatHadToBeConverted) {
   std::ofstream(folder_ / "rank-0.json")
       << R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7,)"

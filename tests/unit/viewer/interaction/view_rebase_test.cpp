@@ -166,6 +166,19 @@ TEST(CarriedChoice, RanksThatComeToManyAreClosedAsAtTheBeginning) {
   EXPECT_TRUE(next.closed.contains(*node_of_path(after, "Rank 11")));
 }
 
+TEST(CarriedChoice, ADeviceThatGetsANameStaysOpen) {
+  Scene const before = synthetic_scene({.devices = 4, .steps = 2});
+  Scene after = synthetic_scene({.devices = 4, .steps = 2});
+  uint32_t const device = *after.node_of_device({0, 2});
+  after.nodes[device].path += " · H100";
+  ViewState state = initial_view(before);
+  state.closed.erase(*before.node_of_device({0, 2}));
+
+  ViewState const next = carried_over(state, before, after);
+  EXPECT_FALSE(next.closed.contains(device));
+  EXPECT_TRUE(next.closed.contains(*after.node_of_device({0, 1})));
+}
+
 class CarriedOutOfCore : public OutOfCoreTest {};
 
 TEST_F(CarriedOutOfCore, FromMemoryToOutOfCoreAndBack) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "viewer/widgets/glyphs.h"
+
 namespace stepscope::viewer {
 namespace {
 
@@ -13,6 +15,20 @@ TEST(PrintableName, CutsLongNamesAtACharacter) {
 
 TEST(PrintableName, ReplacesWhatCannotBeShown) {
   EXPECT_EQ(printable_name("a\x1B\xFF"), "a\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+TEST(PrintableName, GivesTheNumbersOfCharactersThatAreNotDrawn) {
+  EXPECT_EQ(printable_name("train \xF0\x9F\x9A\x80 fast"), "train U+1F680 fast");
+  EXPECT_NE(printable_name("\xF0\x9F\x9A\x80"), printable_name("\xF0\x9F\x94\xA5"));
+  EXPECT_EQ(printable_name("\xF0\x9F\x9A\x80", 2), "…") << "cut before a whole character";
+  EXPECT_EQ(printable_name("µs → שלום é"), "µs → שלום é");
+  EXPECT_EQ(printable_name("한"), "U+D55C");
+
+  bool const before = draws_east_asian.exchange(true);
+  EXPECT_EQ(printable_name("模型"), "模型");
+  draws_east_asian = false;
+  EXPECT_EQ(printable_name("模型"), "U+6A21U+578B");
+  draws_east_asian = before;
 }
 
 TEST(ShortName, LeavesOutReturnTypeAndNamespaces) {

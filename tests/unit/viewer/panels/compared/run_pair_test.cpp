@@ -180,6 +180,25 @@ TEST_F(PairTest, TheScalingPanelShowsTheBasesSeriesWhicheverRunIsInFront) {
   EXPECT_TRUE(panel() == of_base);
 }
 
+TEST(PairOfRuns, DevicesOfOtherNamesOpenAndCloseTogether) {
+  Scene base = synthetic_scene({.devices = 4, .steps = 4});
+  uint32_t const device = *base.node_of_device({0, 2});
+  base.nodes[device].path += " · H100";
+  ViewState state = initial_view(base);
+
+  NullUi ui;
+  RunPair pair(scene_on_heap({.devices = 4, .steps = 4}), "", "");
+  ui.pair = &pair;
+  ui.frames(base, state, 3);
+  ASSERT_TRUE(state.closed.contains(device));
+  state.closed.erase(device);
+  ui.frames(base, state, 2);
+
+  auto const& closed = pair.candidate_state().closed;
+  EXPECT_FALSE(closed.contains(*pair.candidate().node_of_device({0, 2})));
+  EXPECT_TRUE(closed.contains(*pair.candidate().node_of_device({0, 1})));
+}
+
 TEST(PairOfRuns, MovingATrackOfTheNewRunLeavesThoseThatOnlyTheBaseHas) {
   Scene const base = synthetic_scene({.devices = 4, .steps = 4, .process_per_device = true});
   ViewState state = initial_view(base);
