@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include "analyzer/analyze.h"
 #include "reports/json/json.h"
 #include "run_loading/team/helper.h"
+#include "run_loading/team/questions.h"
 #include "tests/support/fake_mpi.h"
 #include "tests/support/flight_dumps.h"
 #include "tests/support/kineto_mutants.h"
@@ -296,6 +298,41 @@ TEST_F(AnalyzedFilesTest, DamagedFlightRecordsSayTheSame) {
   }
 
   EXPECT_GT(analyzed_share(), 0.5);
+}
+
+TEST_F(AnalyzedFilesTest, WhatProcessZeroReadsForASlowHelperIsTheSame) {
+  constexpr size_t kRanks = 40;
+  support::SyntheticOptions job{.devices = kRanks, .steps = 4};
+  job.process_per_device = true;
+  auto const run = support::make_synthetic_run(job);
+  for (size_t rank = 0; rank < kRanks; ++rank)
+    ASSERT_TRUE(
+        file::write_trace(run.ranks[rank].trace, path(fmt::format("rank-{}.stepscope", rank))));
+
+  // All outlines, its own half, and more: process 0 must have taken some of the helper's.
+  constexpr size_t kReadsBefore = kRanks + kRanks / 2 + 4;
+  LoadingProgress progress;
+  std::string by_team;
+  mpi::testing::as_processes(
+      2, std::chrono::seconds(60), [&](std::shared_ptr<mpi::Processes> const& processes) {
+        if (processes->rank() == 0) {
+          Team team(processes, 1);
+          by_team =
+              printed(analyze_files({path("")}, {}, Reading::kBySize, false, &team, &progress));
+          return;
+        }
+
+        Helper helper;
+        EXPECT_TRUE(serve(*processes, [&](std::string_view question) {
+          bool const observes = static_cast<Asks>(question.front()) == Asks::kObserve;
+          while (observes && progress.reading->processes_read < kReadsBefore)
+            std::this_thread::yield();
+          return helper.answer(question);
+        }));
+      });
+
+  std::string const in_memory = printed(analyze_files({path("")}, {}, Reading::kBySize));
+  EXPECT_EQ(in_memory == by_team, true) << difference(in_memory, by_team);
 }
 
 TEST_F(AnalyzedFilesTest, AStreamedRunHasTheSameWindows) {
