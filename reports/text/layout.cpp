@@ -173,4 +173,9 @@ std::string wrapped(std::string_view all, int width, std::string_view first_inde
   return result;
 }
 
+std::string wrapped_behind(std::string_view text, int width, size_t columns_before,
+                           std::string_view next_indent) {
+  return wrapped(text, width, std::string(columns_before, ' '), next_indent).substr(columns_before);
+}
+
 }  // namespace stepscope::reports

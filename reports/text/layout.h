@@ -37,6 +37,9 @@ std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint con
 /// Text broken at blanks to lines of at most `width` columns, each ended by a newline.
 std::string wrapped(std::string_view text, int width, std::string_view first_indent,
                     std::string_view next_indent);
+/// The same where so many columns of the first line are taken.
+std::string wrapped_behind(std::string_view text, int width, size_t columns_before,
+                           std::string_view next_indent);
 /// Code points of a UTF-8 text.
 size_t columns_of(std::string_view text);
 

@@ -71,9 +71,15 @@ std::string heading(model::Run const& run, analyzer::Analysis const& analysis,
   size_t column = columns_of(name);
   for (std::string const& part : parts) {
     size_t const more = columns_of(part) + 3;
-    bool const fits = column + more <= width;
-    text += (fits ? " · " : " ·\n  ") + part;
-    column = fits ? column + more : columns_of(part) + 2;
+    if (column + more <= width) {
+      text += " · " + part;
+      column += more;
+      continue;
+    }
+    std::string lines = wrapped(part, static_cast<int>(width), "  ", "    ");
+    lines.pop_back();
+    text += " ·\n" + lines;
+    column = columns_of(lines.substr(lines.rfind('\n') + 1));
   }
 
   return text + "\n";
@@ -85,16 +91,19 @@ std::string split_bar(Summary const& summary, Paint const& paint, int width) {
 
   for (int i = 0; i < kPartCount; ++i) shares[static_cast<size_t>(i)] = summary.share(i);
   std::string text = "  " + stacked_bar(shares, width - 4, paint) + "\n";
+  constexpr size_t kColumnsBefore = 25;  // what stands before the label of a part
 
   for (int i = 0; i < kPartCount; ++i) {
     if (summary.share(i) < kLeastShownShare) continue;
     std::string waits;
     if (part(i).key == "exposed_comm" && summary.exposed_late_ns >= kLeastNamed * summary.mean_ns)
       waits = fmt::format(" ({} caused by late peers)", duration(summary.exposed_late_ns));
-    text += fmt::format("  {} {:>8} {:>10}  {}{}{}\n", part_marks(i, 1, paint),
+    text += fmt::format("  {} {:>8} {:>10}  ", part_marks(i, 1, paint),
                         base::format_share(summary.share(i)),
-                        duration(summary.parts_ns[static_cast<size_t>(i)]),
-                        part(i).idle ? "idle: " : "", part(i).label, waits);
+                        duration(summary.parts_ns[static_cast<size_t>(i)]));
+    std::string const label =
+        fmt::format("{}{}{}", part(i).idle ? "idle: " : "", part(i).label, waits);
+    text += wrapped_behind(label, width, kColumnsBefore, std::string(kColumnsBefore, ' '));
   }
 
   return text;
@@ -194,9 +203,12 @@ std::string finding_text(model::Run const& run, analyzer::Analysis const& analys
   analyzer::Finding const& finding = analysis.findings[index];
   FindingWords const words = words_of(run, analysis, finding);
 
-  std::string text =
-      fmt::format("\n{:>2}. {} {}\n", index + 1, paint.severity(finding.severity),
-                  paint.bold(fmt::format("{} ({})", words.title, shown(finding.rule, 60))));
+  std::string const title = fmt::format("{} ({})", words.title, shown(finding.rule, 60));
+  std::string_view const severity = analyzer::to_string(finding.severity);
+  std::string lines = wrapped_behind(title, width, severity.size() + 5, "    ");
+  lines.pop_back();
+  std::string text = fmt::format("\n{:>2}. {} {}\n", index + 1, paint.severity(finding.severity),
+                                 paint.bold(lines));
   text += wrapped(words.explanation, width, "    ", "    ");
 
   if (std::string const gains = gains_of(finding); !gains.empty())

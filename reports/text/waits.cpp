@@ -91,9 +91,14 @@ std::string device_lines(model::Run const& run, analyzer::Analysis const& analys
     std::string line(rest.substr(0, rest.find('\n')));
     rest.remove_prefix(line.size() + 1);
     size_t const taken = columns_of(line) + 2;
-    if (!whys[i].empty() && taken + kLeastWhy <= width)
-      line += "  " + kernel_label(whys[i], width - taken);
+    bool const is_narrow = taken + kLeastWhy > width;
+    if (!whys[i].empty() && !is_narrow) line += "  " + kernel_label(whys[i], width - taken);
     text += (i == 0 ? paint.dim(line) : line) + "\n";
+
+    if (i == 0 || whys[i].empty() || !is_narrow) continue;
+    std::string const below = "    " + whys.front() + " ";
+    size_t const room = std::max(width, columns_of(below) + kLeastWhy) - columns_of(below);
+    text += below + kernel_label(whys[i], room) + "\n";
   }
   return text;
 }

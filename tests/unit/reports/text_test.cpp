@@ -40,6 +40,18 @@ TEST(AnalysisText, fits_a_terminal_of_80_columns_and_loses_nothing) {
   }
 }
 
+TEST(AnalysisText, fits_a_terminal_of_40_columns_and_names_causes) {
+  for (Sample const& sample : {make_slow_sample(), make_late_sample()}) {
+    std::istringstream lines(analysis_text(sample.run, sample.analysis, {.width = 40}));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 40U) << line;
+  }
+
+  Sample const late = make_late_sample();
+  std::string const text = analysis_text(late.run, late.analysis, {.width = 40});
+  EXPECT_THAT(text, testing::ContainsRegex("rank 1 +0 ns +100\\.0 %\n    mostly by compute\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("exposed\n +communication\n? "));
+}
+
 TEST(Aligned, has_the_first_column_in_each_part_of_a_narrow_table) {
   std::vector<std::vector<std::string>> const rows = {{"name", "first", "second"}, {"a", "1", "2"}};
   EXPECT_EQ(aligned(rows, {}), "  name  first  second\n  a         1       2\n");
