@@ -33,11 +33,11 @@ int exit_code(analyzer::Verdict verdict) {
 /// What was meant, where --vs is missing.
 int refuse_one_side(std::vector<std::string> const& runs) {
   bool const are_two = runs.size() == 2;
-  return report_error(
-      {fmt::format("compare: --vs is missing: compared with which run? Write stepscope compare {} "
-                   "--vs {}",
-                   are_two ? base::shell_word(runs[0]) : "BASE...",
-                   are_two ? base::shell_word(runs[1]) : "NEW...")});
+  return report_error({fmt::format(
+      "compare: --vs is missing: it stands before the new run. Write stepscope compare {} "
+      "--vs {}",
+      are_two ? base::shell_word(runs[0]) : "BASE...",
+      are_two ? base::shell_word(runs[1]) : "NEW...")});
 }
 
 int compare_sides(CompareCommand const& command) {

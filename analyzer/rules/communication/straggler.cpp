@@ -223,6 +223,8 @@ std::optional<Finding> find_late_device(RuleInput const& input) {
   Blames const blames = blame(input, *victim);
   if (blames.all.total == 0) return std::nullopt;
   auto const [culprit, wait] = blames.all.most();
+  // Only the late device was asked for: how long the others wait is not known.
+  if (input.measured.size() == 1 && culprit == victim->ref) return std::nullopt;
   double const blamed = wait / blames.all.total;
   double const steps_late = share_of_steps(blames.by_period, culprit);
   if (blamed < kLeastBlame || steps_late < kLeastStepsLate) return std::nullopt;

@@ -188,6 +188,19 @@ std::string condition_number(analyzer::Condition condition, double number) {
   return base::format_bytes(static_cast<uint64_t>(std::max(0.0, std::min(number, 1e18))));
 }
 
+/// Why the verdict on the step is open.
+std::string why_unclear(Comparison const& comparison) {
+  analyzer::Change const& change = comparison.step().change;
+  double const least = comparison.step().least;
+  bool const is_far = change.shift.low > least || change.shift.high < -least;
+  if (is_far && change.p >= analyzer::kMetricError)
+    return fmt::format(
+        "which may be chance: p is {:.4f}, and less than {} is needed. Record more runs", change.p,
+        analyzer::kMetricError);
+  return fmt::format("which is not enough to decide whether it changed by {} or more",
+                     base::format_share(comparison.least_share));
+}
+
 }  // namespace
 
 std::optional<ChangePart> largest_part(Comparison const& comparison) {
@@ -375,11 +388,8 @@ std::string headline(Comparison const& comparison) {
           "SAME: a step takes {}, before {}{}. Changes of less than {} do not count.", candidate,
           base, sure, base::format_share(comparison.least_share));
     case Verdict::kUnclear:
-      text = fmt::format(
-          "UNCLEAR: "
-          "a step takes {}, before {}, {}{}, which is not enough to decide whether it changed "
-          "by {} or more.",
-          candidate, base, by, sure, base::format_share(comparison.least_share));
+      text = fmt::format("UNCLEAR: a step takes {}, before {}, {}{}, {}.", candidate, base, by,
+                         sure, why_unclear(comparison));
       break;
   }
 

@@ -110,6 +110,21 @@ TEST(ComparisonText, OutliersTurnTheSameIntoUnclear) {
   EXPECT_THAT(comparison_text(comparison), HasSubstr("new: 1 of warm-up, 2 outliers"));
 }
 
+TEST(ComparisonText, AChangeThatMayBeChanceSaysSo) {
+  analyzer::RunMeasurements const base = compared_sample(compared_job(), "before");
+  Comparison comparison = analyzer::compare_runs({base}, {base});
+  analyzer::Metric& step = comparison.metrics.front();
+  ASSERT_EQ(&step, &comparison.step());
+  comparison.verdict = step.verdict = analyzer::Verdict::kUnclear;
+  step.change.shift = {3 * step.least, 2 * step.least, 4 * step.least};
+  step.change.p = 0.0027;
+  EXPECT_THAT(headline(comparison),
+              HasSubstr("which may be chance: p is 0.0027, and less than 0.002 is needed."));
+
+  step.change.shift.low = step.least / 2;
+  EXPECT_THAT(headline(comparison), HasSubstr("not enough to decide"));
+}
+
 TEST(ComparisonText, EveryRefusalSaysWhatToDo) {
   analyzer::RunMeasurements const good = compared_sample(compared_job(), "good");
   analyzer::RunMeasurements none = good;

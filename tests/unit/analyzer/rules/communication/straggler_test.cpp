@@ -41,6 +41,33 @@ Finding straggler_late_by(Delay delay) {
   return finding == nullptr ? Finding() : *finding;
 }
 
+/// Rank 1 makes rank 0 wait for 400 µs of each step, and waits for 150 µs itself.
+TEST(Straggler, IsNotFoundWhereOnlyItsOwnWaitsAreAskedFor) {
+  constexpr int64_t kUs = 1000, kStep = 1620 * kUs;
+  MadeRanks made(2);
+  for (int64_t step = 0; step < 8; ++step) {
+    int64_t const begin = step * kStep;
+    auto const at = [&](int64_t us) { return begin + us * kUs; };
+    auto const number = static_cast<uint64_t>(2 * step);
+    for (int32_t r = 0; r < 2; ++r) {
+      made.step(r, begin, begin + kStep, step);
+      int64_t const first = at(r == 0 ? 1000 : 1400), second = at(r == 0 ? 1610 : 1460);
+      made.kernel(r, begin, first, begin);
+      made.collective(r, first, at(1410), begin, all_reduce_of(r, 2, number + 1));
+      made.kernel(r, at(1410), second, begin);
+      made.collective(r, second, at(1620), begin, all_reduce_of(r, 2, number + 2));
+    }
+  }
+
+  model::Run const run = made.finish();
+  Analysis const whole = analyze(run);
+  ASSERT_NE(finding_of(whole, "straggler"), nullptr);
+  EXPECT_EQ(finding_of(whole, "straggler")->where->rank_index, 1);
+  AnalyzeOptions only;
+  only.rank = 1;
+  EXPECT_EQ(finding_of(analyze(run, only), "straggler"), nullptr);
+}
+
 TEST(StragglerCause, IsItsHostWithTheNameOfWhatItDoes) {
   Finding const finding = straggler_late_by([](MadeRanks& made, int64_t begin, int64_t end) {
     made.host(1, model::EventKind::kRange, begin, end, "save checkpoint");
