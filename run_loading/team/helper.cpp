@@ -221,6 +221,7 @@ Expected<std::string> Helper::answer(std::string_view question) {
   if (question.empty()) return no_question();
   auto const asks = static_cast<Asks>(question.front());
   question.remove_prefix(1);
+
   switch (asks) {
     case Asks::kFind:
       return find(question);

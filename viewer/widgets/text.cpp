@@ -38,8 +38,8 @@ std::pair<uint32_t, size_t> character_at(std::string_view text, size_t at) {
   return {character, bytes};
 }
 
-/// What no font draws stands as its number, so that names which differ in nothing else are told
-/// apart.
+/// Writes a character that no font draws as its number: names that differ in nothing else look
+/// different.
 std::string with_numbered_characters(std::string text) {
   auto const is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   if (std::all_of(text.begin(), text.end(), is_ascii)) return text;

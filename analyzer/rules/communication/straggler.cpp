@@ -146,6 +146,7 @@ StragglerCause cause_of_late(WaitStats const& waits) {
     case WaitCause::kUnknown:
       return kByNothingKnown;
   }
+
   switch (waits.idle) {
     case IdleCause::kInput:
       return kByInput;
