@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 
 namespace stepscope::viewer {
@@ -23,11 +24,10 @@ inline constexpr std::array kGlyphs = std::to_array<uint16_t>(
      0xFE70, 0xFEFF,  // Arabic letters as they join
      0xFFFD, 0xFFFD,  // the replacement character
      0});
-/// Chinese and Japanese, where the system has a font for them.
-inline constexpr std::array kEastAsian =
-    std::to_array<uint16_t>({0x2E80, 0x9FFF, 0xF900, 0xFAFF, 0xFF00, 0xFFEF, 0});
 
-/// Set once fonts are loaded.
-inline std::atomic<bool> draws_east_asian = true;
+using GlyphSet = std::bitset<0x10000>;
+/// What a Chinese font of the system draws besides. Null before fonts are loaded, and where the
+/// system has none.
+inline std::atomic<GlyphSet const*> more_glyphs = nullptr;
 
 }  // namespace stepscope::viewer

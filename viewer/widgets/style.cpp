@@ -21,20 +21,46 @@ std::string first_file(std::initializer_list<char const*> paths) {
   return {};
 }
 
-/// False where the system has no such font.
-bool merge_cjk(float pixels) {
+/// The common characters of Chinese (2,500) and Japanese (3,000): pairs, and a 0 at the end. A font
+/// has ten times as many, and each takes room on the graphics card.
+ImVector<ImWchar> const& east_asian_ranges() {
+  static ImVector<ImWchar> const ranges = [] {
+    ImFontAtlas& fonts = *ImGui::GetIO().Fonts;
+    ImFontGlyphRangesBuilder characters;
+    characters.AddRanges(fonts.GetGlyphRangesChineseSimplifiedCommon());
+    characters.AddRanges(fonts.GetGlyphRangesJapanese());
+
+    ImVector<ImWchar> built;
+    characters.BuildRanges(&built);
+    return built;
+  }();
+  return ranges;
+}
+
+GlyphSet const& east_asian_glyphs() {
+  static GlyphSet const glyphs = [] {
+    GlyphSet set;
+    ImVector<ImWchar> const& ranges = east_asian_ranges();
+    for (int at = 0; at + 1 < ranges.Size; at += 2)
+      for (uint32_t character = ranges[at]; character <= ranges[at + 1]; ++character)
+        set.set(character);
+    return set;
+  }();
+  return glyphs;
+}
+
+void merge_cjk(float pixels) {
   std::string const path =
       first_file({"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
                   "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
                   "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf"});
-  if (path.empty()) return false;
+  if (path.empty()) return;
 
   ImGuiIO& io = ImGui::GetIO();
   ImFontConfig config;
   config.MergeMode = true;
-  io.Fonts->AddFontFromFileTTF(path.c_str(), pixels, &config,
-                               io.Fonts->GetGlyphRangesChineseSimplifiedCommon());
-  return true;
+  io.Fonts->AddFontFromFileTTF(path.c_str(), pixels, &config, east_asian_ranges().Data);
+  more_glyphs = &east_asian_glyphs();
 }
 
 void set_colours(ImGuiStyle& style, Surface const& s) {
@@ -87,7 +113,7 @@ void load_fonts(float scale) {
   }
 
   io.Fonts->AddFontFromFileTTF(regular.c_str(), pixels, nullptr, kGlyphs.data());
-  draws_east_asian = merge_cjk(pixels);
+  merge_cjk(pixels);
 
   std::string bold = regular;
   bold.replace(bold.rfind("DejaVuSans.ttf"), std::string::npos, "DejaVuSans-Bold.ttf");

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,15 +14,12 @@ namespace stepscope::viewer {
 
 namespace {
 
-bool is_within(std::span<uint16_t const> ranges, uint32_t character) {
-  for (size_t at = 0; at + 1 < ranges.size(); at += 2)
-    if (character >= ranges[at] && character <= ranges[at + 1]) return true;
-  return false;
-}
-
 /// ImGui draws no character beyond 0xFFFF, where most emoji are.
 bool is_drawn(uint32_t character) {
-  return is_within(kGlyphs, character) || (draws_east_asian && is_within(kEastAsian, character));
+  for (size_t at = 0; at + 1 < kGlyphs.size(); at += 2)
+    if (character >= kGlyphs[at] && character <= kGlyphs[at + 1]) return true;
+  GlyphSet const* const more = more_glyphs;
+  return more != nullptr && character < more->size() && more->test(character);
 }
 
 /// The character that begins at a place of UTF-8, and how many bytes it has.
