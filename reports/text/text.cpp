@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -182,15 +183,34 @@ std::string device_rows_text(model::Run const& run, analyzer::Analysis const& an
   return text;
 }
 
-std::string evidence_text(model::Run const& run, analyzer::Finding const& finding) {
+/// " (step 9)", " (steps 9:10)": what `--steps` of slice and analyze would take to have the place;
+/// empty outside of all steps of the device.
+std::string steps_of_place(analyzer::Analysis const& analysis,
+                           analyzer::Finding::Evidence const& place) {
+  int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
+  for (analyzer::StepStats const& step : analysis.steps) {
+    bool const is_there = step.ref == place.ref && step.window.begin < place.when.end &&
+                          step.window.end > place.when.begin;
+    if (!is_there) continue;
+    first = std::min(first, step.step);
+    last = std::max(last, step.step);
+  }
+
+  if (last < first) return {};
+  return first == last ? fmt::format(" (step {})", first)
+                       : fmt::format(" (steps {}:{})", first, last);
+}
+
+std::string evidence_text(model::Run const& run, analyzer::Analysis const& analysis,
+                          analyzer::Finding const& finding) {
   int64_t const begin = run_range(run).begin;
   std::string text;
 
   for (size_t i = 0; i < std::min(finding.evidence.size(), kMaxEvidenceLines); ++i) {
     auto const& place = finding.evidence[i];
-    text += fmt::format("{}{} on {}", i == 0 ? "" : "; ",
+    text += fmt::format("{}{} on {}{}", i == 0 ? "" : "; ",
                         format_range(place.when.begin - begin, place.when.end - begin),
-                        device_label(run, place.ref));
+                        device_label(run, place.ref), steps_of_place(analysis, place));
   }
 
   if (finding.evidence.size() > kMaxEvidenceLines)
@@ -215,7 +235,7 @@ std::string finding_text(model::Run const& run, analyzer::Analysis const& analys
     text += wrapped(gains, width, "    → ", "      ");
   text += wrapped(words.advice, width, "    → ", "      ");
   if (!finding.evidence.empty())
-    text += wrapped("look at " + evidence_text(run, finding), width, "    → ", "      ");
+    text += wrapped("look at " + evidence_text(run, analysis, finding), width, "    → ", "      ");
 
   return text;
 }

@@ -51,7 +51,7 @@ std::string refused_fixes_text(analyzer::Analysis const& analysis, WhatIfStats c
 /// A change may take away more than what was found: analyze counts only that.
 std::string larger_fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& stats,
                               int width) {
-  constexpr double kNoticed = 0.01;
+  constexpr double kNoticed = 0.0005;  // the last digit that is shown
   std::string text;
   for (WhatIfFix const& fix : stats.fixes) {
     auto const& most = analysis.findings[fix.finding].gain_ceiling;
@@ -66,6 +66,17 @@ std::string larger_fixes_text(analyzer::Analysis const& analysis, WhatIfStats co
   return text;
 }
 
+/// Where the fixes have another order than the findings of `stepscope analyze`: why.
+std::string order_text(WhatIfStats const& stats, int width) {
+  auto const other_order = std::adjacent_find(
+      stats.fixes.begin(), stats.fixes.end(), [](WhatIfFix const& above, WhatIfFix const& below) {
+        return above.alone.is_refused == below.alone.is_refused && below.finding < above.finding;
+      });
+  if (other_order == stats.fixes.end()) return {};
+  return wrapped("The fix that gives most comes first. stepscope analyze orders by cost.", width,
+                 "  - ", "    ");
+}
+
 std::string fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& stats,
                        Paint const& paint, int width) {
   auto const rows = fix_rows(analysis, stats);
@@ -73,7 +84,7 @@ std::string fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& st
 
   if (!rows.empty())
     text += "\n" + paint.bold("Fixes of the findings, each alone and after those above it") + "\n" +
-            aligned(rows, paint);
+            aligned(rows, paint) + order_text(stats, width);
   text += larger_fixes_text(analysis, stats, width);
   return text + refused_fixes_text(analysis, stats, width);
 }

@@ -313,7 +313,8 @@ Action add_tune(CLI::App& app) {
       });
   add_tune_options(app, *command);
   app.footer(
-      "stepscope tune WORKLOAD [its options] | --space FILE -- COMMAND | FOLDER --resume | ask "
+      workload_knobs_text() +
+      "\nstepscope tune WORKLOAD [its options] | --space FILE -- COMMAND | FOLDER --resume | ask "
       "FOLDER "
       "| tell FOLDER TRIAL RUN...\n"
       "stepscope tune cifar10 --device host:2 --time 10m -o tuned\n"

@@ -1,5 +1,6 @@
 #include "cli/commands/capture/tune_output.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "reports/words/runs/tuning_words.h"
@@ -16,6 +17,9 @@ using tune::StudyOutcome;
 using tune::Trial;
 using tune::TrialKind;
 using tune::TrialVerdict;
+
+/// The page of the search names all.
+constexpr size_t kMostUntriedNamed = 4;
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", share * 100); }
 
@@ -36,10 +40,24 @@ std::string noise_text(Study const& study) {
                      pairs);
 }
 
-std::string count_text(StudyAnswer const& answer) {
+/// ": loader-threads=2, prefetch=4, … and 5 more", what each turns of the best settings.
+std::string untried_text(Study const& study) {
+  std::vector<tune::UntriedSetting> const untried = study.untried();
+  tune::Settings const best = study.best();
+  size_t const named = std::min(untried.size(), kMostUntriedNamed);
+
+  std::string text;
+  for (size_t i = 0; i < named; ++i)
+    text += (i == 0 ? ": " : ", ") + tune::changed_text(study.space(), untried[i].settings, best);
+  if (named < untried.size()) text += fmt::format(", … and {} more", untried.size() - named);
+  return text;
+}
+
+std::string count_text(Study const& study, StudyAnswer const& answer) {
   std::string text = fmt::format("{} measured, {} dropped by prediction",
                                  base::format_count(answer.measured, "setting"), answer.dropped);
-  if (answer.untried > 0) text += fmt::format(", {} not tried", answer.untried);
+  if (answer.untried > 0)
+    text += fmt::format(", {} not tried{}", answer.untried, untried_text(study));
   return text;
 }
 
@@ -159,7 +177,7 @@ std::string answer_text(TuneFolder const& folder, Study const& study) {
   tune::Space const& space = study.space();
   std::string text = headline(answer, study) + "\n\n";
   text += further_text(answer);
-  if (!study.trials().empty()) text += noise_text(study) + "\n" + count_text(answer) + "\n";
+  if (!study.trials().empty()) text += noise_text(study) + "\n" + count_text(study, answer) + "\n";
 
   for (Trial const& trial : study.trials()) {
     bool const is_part =

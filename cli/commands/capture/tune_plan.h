@@ -42,5 +42,7 @@ std::string fingerprint_of_plan(TunePlan const& plan);
 /// Space and command of a bundled workload: what `arguments` set becomes the default of its knob.
 /// Errors: no such workload, nothing to tune, an option without its value.
 base::Expected<void> plan_workload(TunePlan& plan);
+/// The knobs of the bundled workloads with their values, for `tune --help`.
+std::string workload_knobs_text();
 
 }  // namespace stepscope::cli

@@ -92,7 +92,31 @@ base::Expected<void> explain_no_knobs(std::string const& workload) {
                     is_known ? "has nothing to tune" : "is neither a workload nor a search", known);
 }
 
+/// "  loader-threads   1, 2, 4, 8": values, the default first.
+std::string knob_line(TuningKnob const& knob) {
+  std::string values = knob.default_value;
+  for (std::string_view const value : knob.values)
+    if (value != knob.default_value) values += fmt::format(", {}", value);
+
+  std::string text = fmt::format("  {:<16} {}", knob.name, values);
+  if (knob.needs_cuda)
+    text += knob.changes_numerics ? " (on a GPU, with --allow-numerics)" : " (on a GPU)";
+  return text + "\n";
+}
+
 }  // namespace
+
+std::string workload_knobs_text() {
+  std::string names, knobs;
+  for (workloads::Workload const& each : workloads::workloads()) {
+    auto const rows = workloads::tuning_knobs(each.name);
+    if (rows.empty()) continue;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
+    if (!knobs.empty()) continue;  // one table for all
+    for (TuningKnob const& row : rows) knobs += knob_line(row);
+  }
+  return fmt::format("Knobs of {}, the default first:\n{}", names, knobs);
+}
 
 base::Expected<void> plan_workload(TunePlan& plan) {
   auto const rows = workloads::tuning_knobs(plan.workload);
@@ -122,7 +146,8 @@ base::Expected<void> plan_workload(TunePlan& plan) {
   take_steps(options, plan.space);
   plan.words = {program_folder() + "/stepscope", "run", plan.workload};
   for (char const* const word : workloads::tuning_arguments(plan.workload))
-    plan.words.emplace_back(word);
+    if (std::find(options.begin(), options.end(), word) == options.end())
+      plan.words.emplace_back(word);
   plan.words.insert(plan.words.end(), options.begin(), options.end());
   plan.words.insert(plan.words.end(), of_knobs.begin(), of_knobs.end());
   return {};

@@ -344,11 +344,20 @@ std::string change_part_reason(Comparison const& comparison, ChangePart part_of_
                      ns);
 }
 
-/// "32.1 % faster: " in the unit of every predicted gain; empty where the step is not shorter.
-std::string measured_gain(Metric const& step) {
+/// "-33.8 ms (-24.3 % of its time, 32.1 % faster)": a gain is in the unit of every predicted one.
+std::string step_change_text(Metric const& step) {
   double const base = step.change.base_mean, candidate = step.change.candidate_mean;
-  if (step.verdict != Verdict::kLess || !(candidate > 0)) return {};
-  return gain_text(base / candidate - 1) + ": ";
+  std::string const share = signed_share(candidate - base, base);
+  bool const has_gain = step.verdict == Verdict::kLess && candidate > 0;
+  return fmt::format("{} ({})", signed_duration(candidate - base),
+                     has_gain ? share + " of its time, " + gain_text(base / candidate - 1) : share);
+}
+
+/// Why a change that counts is no chance; empty where nothing was tested.
+std::string significance_text(analyzer::Change const& change) {
+  if (change.method == analyzer::CompareMethod::kNone) return {};
+  std::string const p = change.p < 1e-4 ? "p < 0.0001" : fmt::format("p = {:.4f}", change.p);
+  return fmt::format(" Significant: {}, {}.", p, interval_words(change));
 }
 
 std::string headline(Comparison const& comparison) {
@@ -369,9 +378,7 @@ std::string headline(Comparison const& comparison) {
   auto const duration = [](int64_t ns) { return base::format_duration(ns); };
   std::string const base = duration(comparison.base.mean_ns),
                     candidate = duration(comparison.candidate.mean_ns);
-  double const change = step.change.candidate_mean - step.change.base_mean;
-  std::string const by =
-      fmt::format("{} ({})", signed_duration(change), signed_share(change, step.change.base_mean));
+  std::string const by = step_change_text(step);
   std::string const interval = interval_words(step.change);
   std::string const sure = interval.empty() ? "" : "; " + interval;
 
@@ -379,9 +386,9 @@ std::string headline(Comparison const& comparison) {
   switch (step.verdict) {
     case Verdict::kMore:
     case Verdict::kLess:
-      text = fmt::format("{}: a step takes {} instead of {}, {}{}{}.",
-                         step.verdict == Verdict::kMore ? "SLOWER" : "FASTER", candidate, base,
-                         measured_gain(step), by, sure);
+      text = fmt::format("{}: a step takes {} instead of {}, {}.{}",
+                         step.verdict == Verdict::kMore ? "SLOWER" : "FASTER", candidate, base, by,
+                         significance_text(step.change));
       break;
     case Verdict::kSame:
       return fmt::format(

@@ -112,6 +112,15 @@ TEST(WhatIfText, AFixHasItsGainAloneAndAfterThoseAboveIt) {
                                    "+8.1 %", "14.5 ms", "+5.2 %", "host code: optimizer"));
 }
 
+TEST(WhatIfText, SaysWhyFixesHaveAnotherOrderThanTheFindings) {
+  WhatIfSample sample = made_whatif();
+  constexpr char const* kWhy = "stepscope analyze orders by cost";
+  ASSERT_GT(sample.stats.fixes[0].finding, sample.stats.fixes[1].finding);
+  EXPECT_THAT(text_of_sample(sample), HasSubstr(kWhy));
+  std::swap(sample.stats.fixes[0], sample.stats.fixes[1]);
+  EXPECT_THAT(text_of_sample(sample), Not(HasSubstr(kWhy)));
+}
+
 TEST(WhatIfText, AnAnswerSaysWhatTheStepIsThen) {
   EXPECT_THAT(text_of_sample(made_whatif()),
               HasSubstr("class:compute=/2\n"

@@ -1,9 +1,13 @@
 // The table of tuning knobs says of the workloads' options what they are.
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "workloads/options.h"
 #include "workloads/tuning/knobs.h"
 
@@ -45,6 +49,19 @@ TEST(TuningKnobs, DefaultsAreThoseOfTheWorkload) {
     EXPECT_EQ(same.input_delay_ms, usual.input_delay_ms);
     EXPECT_EQ(same.graphs, usual.graphs);
     EXPECT_EQ(same.precision, usual.precision);
+  }
+}
+
+TEST(TuningKnobs, AreInTheGuideWithTheirValues) {
+  std::ifstream file(support::source_path("docs/guide/TUNE.md"));
+  ASSERT_TRUE(file.is_open());
+  std::string const guide(std::istreambuf_iterator<char>(file), {});
+
+  for (TuningKnob const& knob : tuning_knobs("cifar10")) {
+    std::string row = fmt::format("| `{}` | {}", knob.name, knob.default_value);
+    for (std::string_view const value : knob.values)
+      if (value != knob.default_value) row += fmt::format(", {}", value);
+    EXPECT_NE(guide.find(row + " |"), std::string::npos) << row;
   }
 }
 
