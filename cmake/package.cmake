@@ -1,5 +1,6 @@
 # What `cmake --install` puts where. bin/ and lib/ stand beside each other, as in the build folder: the program finds the tracer
-# and the viewer from its own place. Components: programs, api, docs and, for scripts/package.sh alone, tests.
+# and the viewer from its own place. Components: programs, api, docs, python and, for
+# scripts/package.sh alone, tests.
 set(STEPSCOPE_PROGRAMS stepscope stepscope-viewer stepscope-tracer stepscope-exit stepscope-mpi stepscope-cuda)
 
 # What scripts/demo.sh runs.
@@ -85,6 +86,7 @@ if(STEPSCOPE_PORTABLE)
     install(TARGETS stand_in_probe RUNTIME DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)
   endif()
   install(FILES docs/reference/FINDINGS.md docs/reference/ANALYSIS_JSON.md docs/reference/QUERY.md DESTINATION docs/reference COMPONENT tests EXCLUDE_FROM_ALL)
+  install(FILES docs/guide/TUNE.md DESTINATION docs/guide COMPONENT tests EXCLUDE_FROM_ALL)
   foreach(folder data golden)
     if(EXISTS ${PROJECT_SOURCE_DIR}/tests/${folder})
       install(DIRECTORY tests/${folder} DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)
@@ -98,12 +100,12 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME stepscope)
 set(CPACK_PACKAGE_CONTACT "The Stepscope authors <stepscope@localhost>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL programs api docs)
+set(CPACK_COMPONENTS_ALL programs api docs python)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE zstd)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "openmpi-bin")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "openmpi-bin, python3")
 include(CPack)

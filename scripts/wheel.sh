@@ -29,7 +29,7 @@ rm -rf build/wheel
 bundle=$stage/stepscope/bundle
 mkdir -p "$bundle/lib" "$stage/stepscope/libs"
 suffix=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
-cp "build/release/python/stepscope/_engine$suffix" "build/release/python/stepscope/_capture$suffix" python/stepscope/*.py python/stepscope/*.pyi python/stepscope/py.typed "$stage/stepscope/"
+cp "build/release/python/stepscope/_engine$suffix" build/release/python/stepscope/_capture.abi3.so python/stepscope/*.py python/stepscope/*.pyi python/stepscope/py.typed "$stage/stepscope/"
 mkdir "$stage/stepscope/integrations"
 cp python/stepscope/integrations/*.py "$stage/stepscope/integrations/"
 cmake --install build/release --prefix "$bundle" --component programs --strip >/dev/null

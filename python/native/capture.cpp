@@ -1,11 +1,14 @@
 // stepscope._capture: steps, phases, waits and numbers of a program in Python, as
 // tracer/api/annotate.h marks them. Written to Python's own interface: where nothing records, a
-// range may cost no more than what Python needs to call it.
+// range may cost no more than what Python needs to call it. Only the part of the interface that
+// stays the same is used (Py_LIMITED_API): one file serves every Python from 3.10 on.
 #define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030A0000
 #include <Python.h>
 
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "tracer/api/annotate.h"
 #include "tracer/api/capture.h"
@@ -27,8 +30,11 @@ struct Scope {
 PyTypeObject* scope_type = nullptr;
 PyObject* decorate = nullptr;  ///< stepscope.capture._decorate
 
+/// Lives as long as `text`. Null, with Python's error, where it has no UTF-8.
+char const* utf8_of(PyObject* text) { return PyUnicode_AsUTF8AndSize(text, nullptr); }
+
 char const* text_of(Scope const* scope) {
-  return scope->name == nullptr ? scope->literal : PyUnicode_AsUTF8(scope->name);
+  return scope->name == nullptr ? scope->literal : utf8_of(scope->name);
 }
 
 PyObject* enter(PyObject* self, PyObject* /*unused*/) {
@@ -67,7 +73,7 @@ PyObject* call(PyObject* self, PyObject* arguments, PyObject* /*names*/) {
 void destroy(PyObject* self) {
   Py_XDECREF(reinterpret_cast<Scope*>(self)->name);
   PyTypeObject* const type = Py_TYPE(self);
-  type->tp_free(self);
+  PyObject_Free(self);
   Py_DECREF(type);
 }
 
@@ -88,11 +94,14 @@ PyObject* new_scope(AnnotationCategory category, PyObject* name, char const* lit
 /// The only argument, a text that UTF-8 can say.
 bool is_name(PyObject* argument, char const* of) {
   if (PyUnicode_Check(argument) == 0) {
-    PyErr_Format(PyExc_TypeError, "stepscope.%s: the name is a str, not %s", of,
-                 Py_TYPE(argument)->tp_name);
+    PyObject* const type =
+        PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(argument)), "__name__");
+    if (type == nullptr) return false;
+    PyErr_Format(PyExc_TypeError, "stepscope.%s: the name is a str, not %S", of, type);
+    Py_DECREF(type);
     return false;
   }
-  return PyUnicode_AsUTF8(argument) != nullptr;
+  return utf8_of(argument) != nullptr;
 }
 
 PyObject* step(PyObject* /*module*/, PyObject* index) {
@@ -167,7 +176,7 @@ PyObject* note(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t coun
     return nullptr;
   }
   if (!is_name(arguments[0], "note")) return nullptr;
-  char const* const name = PyUnicode_AsUTF8(arguments[0]);
+  char const* const name = utf8_of(arguments[0]);
 
   bool const is_integer = PyFloat_Check(arguments[1]) == 0 && PyIndex_Check(arguments[1]) != 0;
   if (is_integer ? note_integer(name, arguments[1]) : note_real(name, arguments[1])) Py_RETURN_NONE;
@@ -176,7 +185,7 @@ PyObject* note(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t coun
 
 PyObject* name_thread(PyObject* /*module*/, PyObject* name) {
   if (!is_name(name, "name_thread")) return nullptr;
-  stepscope::api::name_this_thread(PyUnicode_AsUTF8(name));
+  stepscope::api::name_this_thread(utf8_of(name));
   Py_RETURN_NONE;
 }
 
@@ -188,7 +197,7 @@ PyObject* start_range(PyObject* /*module*/, PyObject* name) {
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
-  attributes.message.ascii = PyUnicode_AsUTF8(name);
+  attributes.message.ascii = utf8_of(name);
   return PyLong_FromUnsignedLongLong(
       nvtxDomainRangeStartEx(stepscope::api::annotation_domain(), &attributes));
 }
@@ -213,7 +222,7 @@ PyObject* without_lock(Call const& call) {
 PyObject* start_window(PyObject* /*module*/, PyObject* folder) {
   PyObject* bytes = nullptr;
   if (folder != Py_None && PyUnicode_FSConverter(folder, &bytes) == 0) return nullptr;
-  char const* const path = bytes == nullptr ? nullptr : PyBytes_AS_STRING(bytes);
+  char const* const path = bytes == nullptr ? nullptr : PyBytes_AsString(bytes);
   PyObject* const result = without_lock([&] { return stepscope::api::start_window(path); });
   Py_XDECREF(bytes);
   return result;
@@ -230,12 +239,13 @@ PyObject* capture_error(PyObject* /*module*/, PyObject* /*unused*/) {
 }
 
 PyObject* set_decorate(PyObject* /*module*/, PyObject* function) {
-  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
     PyErr_SetString(PyExc_ImportError, "stepscope: works in the main interpreter alone");
     return nullptr;
   }
   Py_INCREF(function);
-  Py_XSETREF(decorate, function);
+  PyObject* const before = std::exchange(decorate, function);
+  Py_XDECREF(before);
   Py_RETURN_NONE;
 }
 

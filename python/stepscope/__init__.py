@@ -79,16 +79,38 @@ __all__ = [
 _READING = {"Run", "Table", "Column", "Analysis", "Record", "check", "compare", "open", "tables"}
 
 
+def _load_engine():
+    """What reads traces; it is made for one version of Python, while marks work in all."""
+    try:
+        from stepscope import _engine
+    except ImportError as error:
+        import importlib.machinery
+        import os
+        import sys
+
+        suffixes = importlib.machinery.EXTENSION_SUFFIXES
+        files = os.listdir(os.path.dirname(os.path.abspath(__file__)))
+        if any("_engine" + suffix in files for suffix in suffixes):
+            raise  # one for this Python is there, and says itself what it lacks
+        made_for = ", ".join(sorted(file for file in files if file.startswith("_engine.")))
+        raise ImportError(
+            "stepscope: marks work here, but this copy cannot read runs in Python "
+            f"{sys.version_info.major}.{sys.version_info.minor}: it has {made_for or 'no _engine'}. "
+            "Read them with the command (`stepscope analyze RUN --json`), or install the wheel of "
+            "this Python"
+        ) from error
+    return _engine
+
+
 def __getattr__(name):
     # A program that only marks its steps never loads what reads traces.
     if name in _READING:
+        _load_engine()
         from stepscope import results, run, table
 
         return next(getattr(module, name) for module in (run, table, results) if hasattr(module, name))
     if name == "__version__":
-        from stepscope import _engine
-
-        return _engine.__version__
+        return _load_engine().__version__
     raise AttributeError(f"module 'stepscope' has no attribute {name!r}")
 
 

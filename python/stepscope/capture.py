@@ -92,13 +92,18 @@ class steps:
             index += 1
 
 
-def _bundled_tracer():
+def _tracer_beside():
+    """The tracer of the wheel, or of the copy that has this package in lib/python3/dist-packages."""
     here = os.path.dirname(os.path.abspath(__file__))
-    path = os.path.join(here, "bundle", "lib", "libstepscope-tracer.so")
-    return path if os.path.exists(path) else None
+    installed = os.path.dirname(os.path.dirname(os.path.dirname(here)))
+    for folder in (os.path.join(here, "bundle", "lib"), installed):
+        path = os.path.join(folder, "libstepscope-tracer.so")
+        if os.path.exists(path):
+            return path
+    return None
 
 
-_TRACER = _bundled_tracer()
+_TRACER = _tracer_beside()
 
 
 def start(folder=None):
@@ -107,7 +112,7 @@ def start(folder=None):
     Under `stepscope record --from-code --repeat` the folder is that of the command. Otherwise it is
     stepscope-run unless you name one; it has to be new, and one for all windows of a process. Call
     it before the first use of CUDA, NVTX and NCCL. The environment's STEPSCOPE_TRACER names the
-    file libstepscope-tracer.so; without it that of the wheel is used. Where `stepscope record`
+    file libstepscope-tracer.so; without it the one that came with this package is used. Where `stepscope record`
     records the whole program, windows change nothing. Raises CaptureError where nothing is recorded.
     """
     records_all = os.environ.get("STEPSCOPE_OUTPUT") and not os.environ.get("STEPSCOPE_FROM_CODE")
