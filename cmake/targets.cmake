@@ -36,6 +36,16 @@ function(stepscope_library name)
   target_link_libraries(stepscope_${name} PUBLIC ${ARG_DEPENDS})
 endfunction()
 
+# stepscope_installed(target…): linked with the path to its libraries that it keeps when it is installed. CMake would
+# keep room for that path by ':' in the build folder, and the loader reads each ':' as the current folder: a libzstd.so.1
+# that lies there would be loaded. The bundle carries its libraries, elsewhere they stay where they were found.
+function(stepscope_installed)
+  set_target_properties(${ARGN} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+  if(NOT STEPSCOPE_PORTABLE)
+    set_target_properties(${ARGN} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
+endfunction()
+
 # What tests know of their build: paths (in the bundle both are the folder from which its tests/run.sh runs the test programs), and
 # whether it is sanitized.
 if(BUILD_TESTING)

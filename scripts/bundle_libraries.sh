@@ -1,4 +1,5 @@
 # For scripts that make a bundle in $stage (sourced, never run): the libraries that programs need go to one folder, found by $ORIGIN.
+# And what a bundle with the Python package is tried with.
 
 # What every Linux brings: glibc, and OpenGL where there is a screen (it comes with the graphics driver). And MPI, which has to be
 # that of the launcher: where there is none, libstepscope-mpi.so is not loaded.
@@ -25,6 +26,33 @@ carry_file() {
   strip --strip-unneeded "$folder/$1"
   patchelf --set-rpath '$ORIGIN' "$folder/$1"
   carry "$folder/$1" "$3" "$folder"
+}
+
+# carry_for_python PACKAGE: to PACKAGE/libs. The interpreter has one C++ library for all modules: that of the system. An older one
+# of ours would break those that load later.
+carry_for_python() (
+  carried=()
+  system_libraries+='|^lib(stdc\+\+|gcc_s)\.so'
+  mkdir -p "$1/libs"
+  carry "$(echo "$1"/_engine.*.so)" package "$1/libs"
+)
+
+# try_python_package VARIABLE=VALUE…: records, marks and reads in an environment of these variables alone, in the current folder.
+try_python_package() {
+  env -i "$@" sh -ec '
+  stepscope --version
+  stepscope record -o run -- python3 -c "
+import stepscope
+for batch in stepscope.steps(range(20)):
+    with stepscope.phase(\"forward\"): sum(range(100_000))
+"
+  stepscope analyze run >/dev/null
+  python3 -c "
+import stepscope
+run = stepscope.open(\"run\")
+print(repr(run.analyze()))
+print(run.query(\"select name, count(*) as n from events group by name order by n desc\").to_dicts())
+"'
 }
 
 # check_glibc NEWEST WHAT: no file of the bundle needs a newer one.

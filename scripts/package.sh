@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes build/portable/stepscope-VERSION-linux-x86_64.tar.gz: the programs, the tracer, the tests and every library they need
-# beyond glibc and OpenGL, for any x86-64 Linux with glibc 2.36 or newer. Build it on Debian 12: the glibc of the machine that
+# Makes build/portable/stepscope-VERSION-linux-x86_64.tar.gz: the programs, the tracer, the Python package, the tests and every
+# library they need beyond glibc and OpenGL, for any x86-64 Linux with glibc 2.36 or newer. Build it on Debian 12: the glibc of the machine that
 # builds is the oldest one it runs with.
 #
 #   scripts/package.sh             build it
@@ -36,16 +36,18 @@ version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' build/portable/CMakeCache
 name=stepscope-$version-linux-x86_64
 stage=build/portable/$name
 rm -rf "$stage"
-for component in programs api docs tests; do
+for component in programs api docs python tests; do
   cmake --install build/portable --prefix "$stage" --component "$component" --strip >/dev/null
 done
 
 say "Carrying libraries"
 source scripts/bundle_libraries.sh
 mkdir -p "$stage/lib"
+package=$stage/lib/python3/dist-packages/stepscope
 for file in $(elf_files); do
-  if [[ $file != */stepscope-viewer ]]; then carry "$file" gpu; fi
+  if [[ $file != */stepscope-viewer && $file != "$package"/* ]]; then carry "$file" gpu; fi
 done
+carry_for_python "$package"
 if [[ -e $stage/bin/stepscope-viewer ]]; then
   carry "$stage/bin/stepscope-viewer" viewer
   # What GLFW opens by name when it makes a window.
@@ -60,7 +62,8 @@ say "Checking"
 check_glibc "$MAX_GLIBC" "package.sh: the bundle"
 
 tar -C build/portable --sort=name --owner=0 --group=0 --numeric-owner -czf "build/portable/$name.tar.gz" "$name"
-not_for_gpus=("$name/bin/stepscope-viewer")
+# Of the Python package a GPU machine needs the marks.
+not_for_gpus=("$name/bin/stepscope-viewer" "$name/lib/python3/dist-packages/stepscope/_engine.*" "$name/lib/python3/dist-packages/stepscope/libs")
 for test in "$stage"/tests/*; do
   case $(basename "$test") in
     cuda_tests | gpu) ;;
@@ -107,5 +110,7 @@ in_root "$program" profile cifar10 --device host:2 --batch 8 --steps 6 -o /tmp/r
 in_root "$program" analyze /tmp/run >/dev/null
 in_root "/opt/$name/bin/stepscope-viewer" --help >/dev/null
 note "runs"
+say "Its Python package, on this machine without its environment"
+(cd "$root/tmp" && try_python_package PATH="$root/opt/$name/bin:/usr/bin:/bin" PYTHONPATH="$root/opt/$name/lib/python3/dist-packages")
 say "Its tests, on this machine without its environment"
 env -i TMPDIR=/tmp "$root/opt/$name/tests/run.sh"

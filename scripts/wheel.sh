@@ -27,7 +27,7 @@ say "Carrying libraries"
 stage=build/wheel/stage
 rm -rf build/wheel
 bundle=$stage/stepscope/bundle
-mkdir -p "$bundle/lib" "$stage/stepscope/libs"
+mkdir -p "$bundle/lib"
 suffix=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
 cp "build/release/python/stepscope/_engine$suffix" build/release/python/stepscope/_capture.abi3.so python/stepscope/*.py python/stepscope/*.pyi python/stepscope/py.typed "$stage/stepscope/"
 mkdir "$stage/stepscope/integrations"
@@ -37,11 +37,7 @@ rm -f "$bundle/bin/stepscope-viewer"
 strip --strip-unneeded "$stage"/stepscope/*.so
 source scripts/bundle_libraries.sh
 for file in $(find "$bundle/bin" "$bundle/lib" -type f); do carry "$file" programs "$bundle/lib"; done
-# The interpreter has one C++ library for all modules: that of the system. An older one of ours would break those that load later.
-carried=()
-system_libraries+='|^lib(stdc\+\+|gcc_s)\.so'
-patchelf --set-rpath '$ORIGIN/libs' "$stage/stepscope/_engine$suffix"
-carry "$stage/stepscope/_engine$suffix" package "$stage/stepscope/libs"
+carry_for_python "$stage/stepscope"
 check_glibc "$MAX_GLIBC" "wheel.sh: the wheel"
 
 wheel=$("$python" scripts/make_wheel.py "$stage" "$version" build/wheel)
@@ -54,18 +50,5 @@ trap 'rm -rf "$work"' EXIT
 "$python" -m venv "$work/venv"
 "$work/venv/bin/pip" install --quiet --no-index --disable-pip-version-check "$wheel"
 cd "$work"
-env -i PATH="$work/venv/bin:/usr/bin:/bin" HOME="$work" sh -ec '
-  stepscope --version
-  stepscope record -o run -- python -c "
-import stepscope
-for batch in stepscope.steps(range(20)):
-    with stepscope.phase(\"forward\"): sum(range(100_000))
-"
-  stepscope analyze run >/dev/null
-  python -c "
-import stepscope
-run = stepscope.open(\"run\")
-print(repr(run.analyze()))
-print(run.query(\"select name, count(*) as n from events group by name order by n desc\").to_dicts())
-"'
+try_python_package PATH="$work/venv/bin:/usr/bin:/bin" HOME="$work"
 note "works"

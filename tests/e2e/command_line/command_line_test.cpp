@@ -44,6 +44,15 @@ TEST_F(CommandLine, ShowsHelpByName) {
   EXPECT_EQ(stepscope("-V").output, stepscope("--version").output);
 }
 
+TEST_F(CommandLine, LoadsNoLibraryFromTheCurrentFolder) {
+  // Empty files: the loader stops at the first one that it takes.
+  ASSERT_EQ(shell("touch libstdc++.so.6 libm.so.6 libgcc_s.so.1 libzstd.so.1 libxxhash.so.0").code,
+            0);
+  EXPECT_EQ(stepscope("--version").code, 0);
+  Outcome const recorded = stepscope("record -o recorded -- " + program() + " synth -o made");
+  EXPECT_EQ(recorded.code, 0) << recorded.output;
+}
+
 TEST_F(CommandLine, KnowsTheNamesOfOtherProfilers) {
   make_run();
   EXPECT_EQ(stepscope("stats run").output, stepscope("analyze run").output);
