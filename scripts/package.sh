@@ -62,7 +62,7 @@ say "Checking"
 check_glibc "$MAX_GLIBC" "package.sh: the bundle"
 
 tar -C build/portable --sort=name --owner=0 --group=0 --numeric-owner -czf "build/portable/$name.tar.gz" "$name"
-# Of the Python package a GPU machine needs the marks.
+# A GPU machine needs the marks of the Python package alone.
 not_for_gpus=("$name/bin/stepscope-viewer" "$name/lib/python3/dist-packages/stepscope/_engine.*" "$name/lib/python3/dist-packages/stepscope/libs")
 for test in "$stage"/tests/*; do
   case $(basename "$test") in
@@ -111,6 +111,7 @@ in_root "$program" analyze /tmp/run >/dev/null
 in_root "/opt/$name/bin/stepscope-viewer" --help >/dev/null
 note "runs"
 say "Its Python package, on this machine without its environment"
-(cd "$root/tmp" && try_python_package PATH="$root/opt/$name/bin:/usr/bin:/bin" PYTHONPATH="$root/opt/$name/lib/python3/dist-packages")
+mkdir "$root/tmp/python"
+(cd "$root/tmp/python" && try_python_package PATH="$root/opt/$name/bin:/usr/bin:/bin" PYTHONPATH="$root/opt/$name/lib/python3/dist-packages")
 say "Its tests, on this machine without its environment"
 env -i TMPDIR=/tmp "$root/opt/$name/tests/run.sh"

@@ -183,14 +183,13 @@ std::string device_rows_text(model::Run const& run, analyzer::Analysis const& an
   return text;
 }
 
-/// " (step 9)", " (steps 9:10)": what `--steps` of slice and analyze would take to have the place;
-/// empty outside of all steps of the device.
-std::string steps_of_place(analyzer::Analysis const& analysis,
-                           analyzer::Finding::Evidence const& place) {
+/// " (step 9)", " (steps 9:10)": the steps whose `window` has some of the place; empty if none has.
+std::string steps_at(analyzer::Analysis const& analysis, analyzer::Finding::Evidence const& place,
+                     analyzer::Interval analyzer::StepStats::*window) {
   int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
   for (analyzer::StepStats const& step : analysis.steps) {
-    bool const is_there = step.ref == place.ref && step.window.begin < place.when.end &&
-                          step.window.end > place.when.begin;
+    bool const is_there = step.ref == place.ref && (step.*window).begin < place.when.end &&
+                          (step.*window).end > place.when.begin;
     if (!is_there) continue;
     first = std::min(first, step.step);
     last = std::max(last, step.step);
@@ -199,6 +198,14 @@ std::string steps_of_place(analyzer::Analysis const& analysis,
   if (last < first) return {};
   return first == last ? fmt::format(" (step {})", first)
                        : fmt::format(" (steps {}:{})", first, last);
+}
+
+/// What `--steps` of slice and analyze would take to have the place. Between its steps a device is
+/// idle: the host's tell there.
+std::string steps_of_place(analyzer::Analysis const& analysis,
+                           analyzer::Finding::Evidence const& place) {
+  std::string const steps = steps_at(analysis, place, &analyzer::StepStats::window);
+  return steps.empty() ? steps_at(analysis, place, &analyzer::StepStats::host_window) : steps;
 }
 
 std::string evidence_text(model::Run const& run, analyzer::Analysis const& analysis,

@@ -16,6 +16,12 @@ export PKG_CONFIG_PATH=$prefix/share/pkgconfig
 "$compiler" -std=c++17 -Wall -Wextra -Werror $(pkg-config --cflags stepscope) -isystem "$nvtx" -o "$folder/outside" \
   "$(dirname "$0")/outside/outside.cpp" $(pkg-config --libs stepscope)
 [[ $("$folder/outside") == "trained 3 steps" ]]
+
+# Without NVTX the compiler says where it comes from.
+# shellcheck disable=SC2046
+says=$("$compiler" -std=c++17 $(pkg-config --cflags stepscope) -fsyntax-only "$(dirname "$0")/outside/outside.cpp" 2>&1) && exit 1
+[[ $says == *"needs the headers of NVTX 3"* || -e /usr/include/nvtx3 || -e /usr/local/include/nvtx3 ]]
+
 [[ -n $stepscope ]] || exit 0
 
 "$stepscope" record -o "$folder/run" -- "$folder/outside"
