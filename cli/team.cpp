@@ -157,6 +157,9 @@ std::optional<int> join_team(std::string const& command,
     return std::nullopt;
   }
 
+  // Before MPI starts threads. Each of them would get an arena of its own, which the C library
+  // later shares out among all threads: memory in small pages, in holes of several heaps.
+  base::keep_freed_memory();
   std::optional<WaitingNote> note(std::in_place);
   auto const joined = mpi::Processes::join(*launch, kPatience);
   note.reset();
@@ -176,7 +179,6 @@ std::optional<int> join_team(std::string const& command,
     return std::nullopt;
   }
 
-  base::keep_freed_memory();
   auto const helped = run_loading::help(**joined);
   return helped ? kGood : report_error(helped.error());
 }
