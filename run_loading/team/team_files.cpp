@@ -97,7 +97,7 @@ std::optional<import::TraceSource> opened_here(import::TraceSource const& source
 std::vector<uint32_t> divide(std::vector<uint64_t> const& sizes,
                              std::vector<std::vector<uint32_t>> const& candidates,
                              uint32_t owners) {
-  constexpr double kShareOfAnswers = 0.04;
+  constexpr double kShareOfAnswers = 0.08;
 
   std::vector<size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});
