@@ -17,13 +17,14 @@ namespace {
 
 using model::CollectiveOp;
 
+/// A collective of a device. There are millions: what the trace has of it is read there.
 struct Entry {
-  model::CollectiveDetail const* detail = nullptr;
-  DeviceRef ref;
+  uint32_t device = 0;  ///< place among the devices
   uint32_t row = 0;
-  model::TrackId track;
-  Interval when;
-  model::CollectiveMatch match;
+};
+struct MatchedEntries {
+  std::vector<Entry> entries;                   ///< by device, then in the order of its ops
+  std::vector<model::CollectiveMatch> matches;  ///< beside `entries`
 };
 
 /// The clock, steps and window of each device's process.
@@ -52,29 +53,28 @@ std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceOps> const& 
   return recordings;
 }
 
-std::vector<Entry> collect(std::vector<DeviceOps> const& devices) {
+MatchedEntries collect(std::vector<DeviceOps> const& devices) {
   std::vector<std::vector<uint32_t>> rows(devices.size());
   tbb::parallel_for(size_t{0}, devices.size(),
                     [&](size_t d) { rows[d] = collective_rows(devices[d]); });
   std::vector<size_t> firsts = {0};
   for (auto const& of_device : rows) firsts.push_back(firsts.back() + of_device.size());
 
-  std::vector<Entry> entries(firsts.back());
+  MatchedEntries all;
+  all.entries.resize(firsts.back());
   std::vector<model::DeviceCollective> collectives(firsts.back());
   tbb::parallel_for(size_t{0}, devices.size(), [&](size_t d) {
     DeviceOps const& device = devices[d];
     for (size_t i = 0; i < rows[d].size(); ++i) {
       uint32_t const row = rows[d][i];
       auto const* const detail = &device.trace().detail<model::CollectiveDetail>(row);
-      entries[firsts[d] + i] = {
-          detail, device.ref, row, device.trace().columns().track[row], device.when(row), {}};
+      all.entries[firsts[d] + i] = {static_cast<uint32_t>(d), row};
       collectives[firsts[d] + i] = {static_cast<uint32_t>(d), detail, device.end(row)};
     }
   });
 
-  auto const matches = model::match_collectives(collectives, recordings_of(devices));
-  for (size_t i = 0; i < entries.size(); ++i) entries[i].match = matches[i];
-  return entries;
+  all.matches = model::match_collectives(collectives, recordings_of(devices));
+  return all;
 }
 
 void fill_times(CollectiveStats& facts) {
@@ -132,22 +132,29 @@ void keep_one_recording(RankedParticipants& by_rank, uint32_t expected,
 }
 
 /// `places`: of one collective's entries, in their order.
-CollectiveStats make_facts(std::span<uint32_t const> places, std::vector<Entry> const& entries,
+CollectiveStats make_facts(std::span<uint32_t const> places, MatchedEntries const& all,
+                           std::vector<DeviceOps> const& devices,
                            std::vector<int32_t> const& job_ranks) {
-  Entry const& first = entries[places.front()];
+  auto const detail_of = [&](Entry const& entry) -> model::CollectiveDetail const& {
+    return devices[entry.device].trace().detail<model::CollectiveDetail>(entry.row);
+  };
+  model::CollectiveDetail const& first = detail_of(all.entries[places.front()]);
   CollectiveStats facts;
-  facts.communicator = first.detail->communicator;
-  facts.sequence = first.match.number;
-  facts.op = first.detail->op;
+  facts.communicator = first.communicator;
+  facts.sequence = all.matches[places.front()].number;
+  facts.op = first.op;
 
   RankedParticipants by_rank;
   by_rank.reserve(places.size());
   for (uint32_t const place : places) {
-    Entry const& e = entries[place];
-    facts.bytes = std::max(facts.bytes, e.detail->bytes);
-    facts.expected_participants = std::max(facts.expected_participants, e.detail->participants);
-    by_rank.push_back(
-        {e.detail->rank, {e.ref, e.row, e.when, 0, e.detail->op, 0, 0, e.track, e.detail->rank}});
+    Entry const& entry = all.entries[place];
+    DeviceOps const& device = devices[entry.device];
+    model::CollectiveDetail const& detail = detail_of(entry);
+    facts.bytes = std::max(facts.bytes, detail.bytes);
+    facts.expected_participants = std::max(facts.expected_participants, detail.participants);
+    by_rank.push_back({detail.rank,
+                       {device.ref, entry.row, device.when(entry.row), 0, detail.op, 0, 0,
+                        device.trace().columns().track[entry.row], detail.rank}});
   }
 
   if (model::is_point_to_point(facts.op)) facts.expected_participants = 2;
@@ -204,18 +211,19 @@ std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& skelet
 
 std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& devices) {
   std::vector<int32_t> const job_ranks = job_ranks_of(devices);
-  std::vector<Entry> const entries = collect(devices);
+  MatchedEntries const all = collect(devices);
 
   // Collectives are numbered from 0 on. `begins`: where the entries of each begin among the sorted
   // places.
   uint32_t count = 0;
-  for (Entry const& entry : entries) count = std::max(count, entry.match.collective + 1);
-  std::vector<uint32_t> begins(size_t{count} + 1), places(entries.size());
-  for (Entry const& entry : entries) ++begins[entry.match.collective];
+  for (model::CollectiveMatch const& match : all.matches)
+    count = std::max(count, match.collective + 1);
+  std::vector<uint32_t> begins(size_t{count} + 1), places(all.matches.size());
+  for (model::CollectiveMatch const& match : all.matches) ++begins[match.collective];
   std::exclusive_scan(begins.begin(), begins.end(), begins.begin(), 0U);
   std::vector<uint32_t> next = begins;
-  for (uint32_t place = 0; place < entries.size(); ++place)
-    places[next[entries[place].match.collective]++] = place;
+  for (uint32_t place = 0; place < places.size(); ++place)
+    places[next[all.matches[place].collective]++] = place;
 
   std::vector<CollectiveStats> made(count);
   std::vector<std::pair<int64_t, uint32_t>> order(count);  // by first start, then by number
@@ -224,7 +232,7 @@ std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& dev
     if (begins[number] == begins[number + 1]) return;  // a number that was given up
     made[number] =
         make_facts(std::span(places).subspan(begins[number], begins[number + 1] - begins[number]),
-                   entries, job_ranks);
+                   all, devices, job_ranks);
     order[number] = {first_start(made[number]), number};
   });
 

@@ -309,19 +309,19 @@ class Matcher {
   }
 
   CollectiveMatch number(Entry const& entry) {
-    if (entry.kind == kAlone) return {next_++, 0};
+    if (entry.kind == kAlone) return {0, next_++};
     SameKind& kind = kinds_[entry.kind];
 
     uint64_t place = entry.place;
     if (!kind.is_numbered) {
       Series const& series = series_[kind.series][entry.series];
-      if (series.is_unsure) return {next_++, place, true};
+      if (series.is_unsure) return {place, next_++, true};
       place += static_cast<uint64_t>(series.shift);
     }
 
     uint32_t& collective = collective_at(kind, place);
     if (collective == SameKind::kNone) collective = next_++;
-    return {collective, kind.is_numbered ? kind.key[2] : place};
+    return {kind.is_numbered ? kind.key[2] : place, collective};
   }
   uint32_t& collective_at(SameKind& kind, uint64_t place) {
     if (place == 0) return kind.first;
@@ -451,8 +451,8 @@ void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan c
 }
 
 CollectiveIdentity identity_of(CollectiveDetail const& detail) {
-  return {detail.bytes,        detail.communicator, detail.sequence, detail.op,
-          detail.participants, detail.rank,         detail.peer,     is_known_by_name(detail)};
+  return {detail.bytes, detail.communicator, detail.sequence, detail.participants,
+          detail.rank,  detail.peer,         detail.op,       is_known_by_name(detail)};
 }
 
 std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives,

@@ -24,9 +24,9 @@ struct DeviceCollective {
 /// The details that identify a collective.
 struct CollectiveIdentity {
   uint64_t bytes = 0, communicator = 0, sequence = 0;
-  CollectiveOp op = CollectiveOp::kUnknown;
   uint32_t participants = 0;
   int32_t rank = -1, peer = -1;
+  CollectiveOp op = CollectiveOp::kUnknown;
   bool is_known_by_name = false;  ///< model::is_known_by_name()
   friend bool operator==(CollectiveIdentity const&, CollectiveIdentity const&) = default;
 };
@@ -62,9 +62,9 @@ struct RecordedSpan {
 void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan const> spans);
 
 struct CollectiveMatch {
+  uint64_t number = 0;  ///< the sequence, or the order where there is none
   uint32_t collective =
       0;  ///< the same for all participants; from 0, in the order in which they are first seen
-  uint64_t number = 0;     ///< the sequence, or the order where there is none
   bool is_unsure = false;  ///< it is alone because devices have different numbers of them, and
                            ///< nothing tells which are one
 };
