@@ -75,9 +75,10 @@ void pack_fields(Archive& at, PhaseStats& row) {
 
 template <class Archive>
 void pack_fields(Archive& at, HostRangeStats& row) {
-  auto& [name, kind, names, count, inclusive, exclusive, longest, step_inclusive, step_exclusive] =
-      row;
-  at(name, kind, names, count, inclusive, exclusive, longest, step_inclusive, step_exclusive);
+  auto& [name, kind, names, count, inclusive, exclusive, longest, step_inclusive, step_exclusive,
+         steady_exclusive] = row;
+  at(name, kind, names, count, inclusive, exclusive, longest, step_inclusive, step_exclusive,
+     steady_exclusive);
 }
 
 template <class Archive>

@@ -126,11 +126,11 @@ void add_ranges(Analysis const& analysis, RunMeasurements& sample) {
   for (HostStats const& host : analysis.hosts) {
     if (host.counted_steps == 0) continue;
     for (HostRangeStats const& range : host.ranges) {
-      if (range.names != 1 || !range.step_exclusive_ns) continue;
+      if (range.names != 1 || !range.steady_exclusive_ns) continue;
       RunMeasurements::HostRange& row = by_name[range.name];
       row.name = range.name;
       row.waits = row.waits || range.kind == HostRangeKind::kInput;
-      row.ns += static_cast<double>(*range.step_exclusive_ns) / processes;
+      row.ns += static_cast<double>(*range.steady_exclusive_ns) / processes;
     }
   }
 

@@ -36,13 +36,14 @@ char const* to_string(HostRangeKind kind);
 struct HostRangeStats {
   std::string name;  ///< hostile text; empty: further names together
   HostRangeKind kind = HostRangeKind::kRange;
-  uint64_t names = 1;                        ///< how many names this row stands for
-  uint64_t count = 0;                        ///< how often they ran
-  int64_t inclusive_ns = 0;                  ///< union a thread, summed over the threads
-  int64_t exclusive_ns = 0;                  ///< of it: nothing within ran
-  int64_t longest_ns = 0;                    ///< of one time
-  std::optional<int64_t> step_inclusive_ns;  ///< mean of a usual step; none without steps
-  std::optional<int64_t> step_exclusive_ns;
+  uint64_t names = 1;        ///< how many names this row stands for
+  uint64_t count = 0;        ///< how often they ran
+  int64_t inclusive_ns = 0;  ///< union a thread, summed over the threads
+  int64_t exclusive_ns = 0;  ///< of it: nothing within ran
+  int64_t longest_ns = 0;    ///< of one time
+  /// Mean of a step that counts, so that all add up to the mean step; none without steps.
+  std::optional<int64_t> step_inclusive_ns, step_exclusive_ns;
+  std::optional<int64_t> steady_exclusive_ns;  ///< of a usual step: what runs are compared by
 };
 
 struct HostThreadStats {

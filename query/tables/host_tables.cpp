@@ -70,7 +70,7 @@ FactTable host_range_table() {
            {"inclusive_ns", kInteger, "union per thread, summed over the threads"},
            {"exclusive_ns", kInteger, "part of it without inner ranges"},
            {"longest_ns", kInteger, "of one time"},
-           {"step_inclusive_ns", kInteger, "mean of a steady step; NULL without steps"},
+           {"step_inclusive_ns", kInteger, "mean of a counted step; NULL without steps"},
            {"step_exclusive_ns", kInteger, "likewise"}},
 
           [](Run const& run, Analysis const& analysis, Rows& rows) {

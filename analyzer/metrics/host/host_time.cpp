@@ -54,7 +54,8 @@ struct ThreadPeriods {
 struct NameSums {
   uint64_t count = 0;
   int64_t inclusive = 0, exclusive = 0, longest = 0;
-  int64_t steady_inclusive = 0, steady_exclusive = 0, slow_exclusive = 0;
+  int64_t counted_inclusive = 0;  ///< in steps that count, the slow ones among them
+  int64_t steady_exclusive = 0, slow_exclusive = 0;
   int64_t covered_until = std::numeric_limits<int64_t>::min();  ///< on the thread `thread`
   uint32_t thread = std::numeric_limits<uint32_t>::max();
   HostRangeKind kind = HostRangeKind::kRange;
@@ -173,7 +174,8 @@ class HostSweep {
     int64_t const begin = std::max(when.begin, sums.covered_until);
     if (begin < when.end) {
       add_saturated(sums.inclusive, when.end - begin);
-      add_saturated(sums.steady_inclusive, periods_->steady.measure(begin, when.end));
+      add_saturated(sums.counted_inclusive, periods_->steady.measure(begin, when.end));
+      add_saturated(sums.counted_inclusive, periods_->slow.measure(begin, when.end));
       sums.covered_until = when.end;
     }
 
@@ -249,7 +251,8 @@ uint64_t steady_count(HostStats const& facts) {
 }
 
 void add_ranges(model::Trace const& trace, std::span<NameSums const> sums, HostStats& facts) {
-  auto const steady = static_cast<int64_t>(steady_count(facts));
+  auto const counted = static_cast<int64_t>(facts.counted_steps),
+             steady = static_cast<int64_t>(steady_count(facts));
   for (uint32_t id = 0; id < sums.size(); ++id) {
     NameSums const& of_name = sums[id];
     if (of_name.count == 0) continue;
@@ -262,10 +265,13 @@ void add_ranges(model::Trace const& trace, std::span<NameSums const> sums, HostS
     row.exclusive_ns = of_name.exclusive;
     row.longest_ns = of_name.longest;
 
-    if (steady > 0) {
-      row.step_inclusive_ns = of_name.steady_inclusive / steady;
-      row.step_exclusive_ns = of_name.steady_exclusive / steady;
+    if (counted > 0) {
+      int64_t exclusive = of_name.steady_exclusive;
+      add_saturated(exclusive, of_name.slow_exclusive);
+      row.step_inclusive_ns = of_name.counted_inclusive / counted;
+      row.step_exclusive_ns = exclusive / counted;
     }
+    if (steady > 0) row.steady_exclusive_ns = of_name.steady_exclusive / steady;
 
     facts.ranges.push_back(std::move(row));
   }
@@ -294,6 +300,8 @@ void join_further(std::vector<HostRangeStats>& ranges) {
       rest.step_inclusive_ns = rest.step_inclusive_ns.value_or(0) + *row.step_inclusive_ns;
     if (row.step_exclusive_ns)
       rest.step_exclusive_ns = rest.step_exclusive_ns.value_or(0) + *row.step_exclusive_ns;
+    if (row.steady_exclusive_ns)
+      rest.steady_exclusive_ns = rest.steady_exclusive_ns.value_or(0) + *row.steady_exclusive_ns;
   }
 
   ranges.resize(kMostHostRanges);

@@ -174,6 +174,19 @@ TEST(HostTime, NamesWhatASlowStepHasMoreOf) {
   EXPECT_EQ(host_finding(analyze(loop_with_waits()), "step-outliers"), nullptr);
 }
 
+TEST(HostTime, RangesOfAStepHaveTheSlowOnesInThemAsItsMeanHas) {
+  Analysis const analysis = analyze(loop_with_waits(6));
+  HostStats const& host = analysis.hosts[0];
+  HostRangeStats const& inner = host_range(host, "tokenize");
+  EXPECT_EQ(host.counted_steps, 9U);
+  EXPECT_EQ(inner.step_exclusive_ns, (8 * 20 + 420) * kMicrosecond / 9);
+  EXPECT_EQ(inner.step_inclusive_ns, inner.step_exclusive_ns);
+  EXPECT_EQ(inner.steady_exclusive_ns, 20 * kMicrosecond);
+
+  HostRangeStats const& wait = host_range(host, "wait for batch");
+  EXPECT_EQ(wait.step_exclusive_ns, host.input_ns) << "one number for waiting";
+}
+
 TEST(HostTime, TimeInNoRangeCanBeWhatDiffers) {
   HostProgram program;
   for (int64_t i = 0; i < 5; ++i) {
