@@ -19,7 +19,7 @@ case ${1:-} in
   --deb)
     scripts/setup.sh
     say "Building build/release"
-    configure release
+    configure release -DPython3_EXECUTABLE=/usr/bin/python3  # the one that finds the package
     build release
     cpack -G DEB --config build/release/CPackConfig.cmake -B build/package
     exit 0
@@ -47,7 +47,13 @@ package=$stage/lib/python3/dist-packages/stepscope
 for file in $(elf_files); do
   if [[ $file != */stepscope-viewer && $file != "$package"/* ]]; then carry "$file" gpu; fi
 done
-carry_for_python "$package"
+has_python=0
+if compgen -G "$package/_engine.*.so" >/dev/null; then
+  has_python=1
+  carry_for_python "$package"
+else
+  note "without the Python package: Python's headers or pybind11 were missing"
+fi
 if [[ -e $stage/bin/stepscope-viewer ]]; then
   carry "$stage/bin/stepscope-viewer" viewer
   # What GLFW opens by name when it makes a window.
@@ -110,8 +116,10 @@ in_root "$program" profile cifar10 --device host:2 --batch 8 --steps 6 -o /tmp/r
 in_root "$program" analyze /tmp/run >/dev/null
 in_root "/opt/$name/bin/stepscope-viewer" --help >/dev/null
 note "runs"
-say "Its Python package, on this machine without its environment"
-mkdir "$root/tmp/python"
-(cd "$root/tmp/python" && try_python_package PATH="$root/opt/$name/bin:/usr/bin:/bin" PYTHONPATH="$root/opt/$name/lib/python3/dist-packages")
+if ((has_python)); then
+  say "Its Python package, on this machine without its environment"
+  mkdir "$root/tmp/python"
+  (cd "$root/tmp/python" && try_python_package PATH="$root/opt/$name/bin:/usr/bin:/bin" PYTHONPATH="$root/opt/$name/lib/python3/dist-packages")
+fi
 say "Its tests, on this machine without its environment"
 env -i TMPDIR=/tmp "$root/opt/$name/tests/run.sh"

@@ -41,7 +41,7 @@ struct HostRangeStats {
   int64_t inclusive_ns = 0;  ///< union a thread, summed over the threads
   int64_t exclusive_ns = 0;  ///< of it: nothing within ran
   int64_t longest_ns = 0;    ///< of one time
-  /// Mean of a step that counts, so that all add up to the mean step; none without steps.
+  /// Means over the steps that count, as the mean step is; none without steps.
   std::optional<int64_t> step_inclusive_ns, step_exclusive_ns;
   std::optional<int64_t> steady_exclusive_ns;  ///< of a usual step: what runs are compared by
 };

@@ -301,7 +301,8 @@ PyMODINIT_FUNC PyInit__capture() {
   PyObject* const module = PyModule_Create(&definition);
   if (module == nullptr) return nullptr;
   scope_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&scope_spec));
-  if (scope_type == nullptr) {
+  if (scope_type == nullptr ||
+      PyModule_AddStringConstant(module, "version", STEPSCOPE_VERSION) != 0) {
     Py_DECREF(module);
     return nullptr;
   }

@@ -93,7 +93,7 @@ def _load_engine():
         if any("_engine" + suffix in files for suffix in suffixes):
             raise  # one for this Python is there, and says itself what it lacks
         made_for = ", ".join(sorted(file for file in files if file.startswith("_engine.")))
-        raise ImportError(
+        raise AttributeError(  # as hasattr() and loggers that look for versions expect it
             "stepscope: marks work here, but this copy cannot read runs in Python "
             f"{sys.version_info.major}.{sys.version_info.minor}: it has {made_for or 'no _engine'}. "
             "Read them with the command (`stepscope analyze RUN --json`), or install the wheel of "
@@ -110,7 +110,9 @@ def __getattr__(name):
 
         return next(getattr(module, name) for module in (run, table, results) if hasattr(module, name))
     if name == "__version__":
-        return _load_engine().__version__
+        from stepscope import _capture
+
+        return _capture.version
     raise AttributeError(f"module 'stepscope' has no attribute {name!r}")
 
 

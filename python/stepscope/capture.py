@@ -9,7 +9,13 @@ import inspect
 import os
 import warnings
 
-from stepscope import _capture
+try:
+    from stepscope import _capture
+except ImportError as error:
+    raise ImportError(
+        "stepscope: marks need CPython 3.10 or newer with its global lock, and _capture.abi3.so "
+        f"in the folder of this package ({error})"
+    ) from error
 from stepscope.errors import CaptureError
 
 # Their docstrings are in python/native/capture.cpp.
@@ -95,8 +101,11 @@ class steps:
 def _tracer_beside():
     """The tracer of the wheel, or of the copy that has this package in lib/python3/dist-packages."""
     here = os.path.dirname(os.path.abspath(__file__))
-    installed = os.path.dirname(os.path.dirname(os.path.dirname(here)))
-    for folder in (os.path.join(here, "bundle", "lib"), installed):
+    folders = [os.path.join(here, "bundle", "lib")]
+    packages = os.path.join("lib", "python3", "dist-packages")
+    if here.endswith(os.path.join(os.sep, packages, "stepscope")):  # elsewhere it is not ours
+        folders.append(os.path.dirname(os.path.dirname(os.path.dirname(here))))
+    for folder in folders:
         path = os.path.join(folder, "libstepscope-tracer.so")
         if os.path.exists(path):
             return path

@@ -200,12 +200,24 @@ std::string steps_at(analyzer::Analysis const& analysis, analyzer::Finding::Evid
                        : fmt::format(" (steps {}:{})", first, last);
 }
 
+/// Likewise of a process without a device, whose places are its steps.
+std::string host_steps_at(analyzer::Analysis const& analysis,
+                          analyzer::Finding::Evidence const& place) {
+  for (analyzer::HostStats const& host : analysis.hosts)
+    for (analyzer::HostStepStats const& step : host.steps)
+      if (place.ref == analyzer::DeviceRef{host.rank_index, analyzer::kHostDevice} &&
+          step.period == place.when)
+        return fmt::format(" (step {})", step.step);
+  return {};
+}
+
 /// What `--steps` of slice and analyze would take to have the place. Between its steps a device is
 /// idle: the host's tell there.
 std::string steps_of_place(analyzer::Analysis const& analysis,
                            analyzer::Finding::Evidence const& place) {
-  std::string const steps = steps_at(analysis, place, &analyzer::StepStats::window);
-  return steps.empty() ? steps_at(analysis, place, &analyzer::StepStats::host_window) : steps;
+  for (auto const window : {&analyzer::StepStats::window, &analyzer::StepStats::host_window})
+    if (std::string steps = steps_at(analysis, place, window); !steps.empty()) return steps;
+  return host_steps_at(analysis, place);
 }
 
 std::string evidence_text(model::Run const& run, analyzer::Analysis const& analysis,

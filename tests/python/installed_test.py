@@ -6,7 +6,7 @@ import subprocess
 import sys
 import unittest
 
-from support import BUILD, TestWithFolder, main, python
+from support import BUILD, SOURCE, TestWithFolder, main, python
 
 TRAINS_IN_A_WINDOW = """
 import stepscope, sys
@@ -18,8 +18,9 @@ import stepscope
 with stepscope.phase("marked"): pass
 try:
     stepscope.open("run")
-except ImportError as error:
+except AttributeError as error:
     print(error)
+assert stepscope.__version__ and hasattr(stepscope, "__version__") and not hasattr(stepscope, "open")
 """
 
 
@@ -35,7 +36,7 @@ class InstalledCopy(TestWithFolder):
         self.environment["PYTHONPATH"] = str(self.packages)
 
     def test_has_all_of_the_package(self):
-        source = BUILD / "python" / "stepscope"
+        source = SOURCE / "python" / "stepscope"
         ours = lambda folder: {str(path.relative_to(folder)) for path in folder.rglob("*") if path.suffix in (".py", ".pyi", ".typed")}
         self.assertEqual(ours(self.packages / "stepscope"), ours(source))
         self.assertEqual(len(list((self.packages / "stepscope").glob("_capture.abi3.so"))), 1, "marks for every Python")
@@ -48,6 +49,15 @@ class InstalledCopy(TestWithFolder):
             [sys.executable, "-c", code, str(run)], capture_output=True, text=True, check=False, env=self.environment, cwd=self.folder
         )
         self.assertEqual((made.returncode, made.stdout), (0, "3\n"), made.stderr)
+
+    def test_takes_no_tracer_from_a_stranger(self):
+        strange = self.folder / "a" / "b"
+        strange.mkdir(parents=True)
+        shutil.copytree(self.packages / "stepscope", strange / "stepscope")
+        (self.folder / "libstepscope-tracer.so").write_bytes(b"")
+        self.environment["PYTHONPATH"] = str(strange)
+        made = python("import stepscope.capture; print(stepscope.capture._TRACER)", env=self.environment)
+        self.assertEqual(made.stdout, "None\n", made.stderr)
 
     def test_marks_in_other_pythons(self):
         tried = []

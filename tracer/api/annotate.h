@@ -21,8 +21,7 @@
 #include <unistd.h>
 
 #if !__has_include(<nvtx3/nvToolsExt.h>)
-#error \
-    "stepscope needs the headers of NVTX 3: add -I/usr/local/cuda/include, or the include folder of pip's nvidia-nvtx"
+#error "stepscope needs the headers of NVTX 3: -I/usr/local/cuda/include, or pip's nvidia-nvtx"
 #endif
 #include <nvtx3/nvToolsExt.h>
 

@@ -35,7 +35,7 @@ constexpr std::array<FactColumn, kRangeColumns> kRangeTable = {
     {{"Range", "Ranges and calls of one name, on all threads of their process", 0, 0},
      {"Kind", "A phase, a wait for data, or any other range", 56, 3},
      {"Own", "Time in the range but in no range within it", 70, 0},
-     {"A step", "Own time of a usual step", 70, 1},
+     {"A step", "Own time of a step, mean of all that count", 70, 1},
      {"With inner", "Union per thread, summed over the threads", 74, 2},
      {"Longest", "The longest time of one run", 70, 2},
      {"Ran", "How many times", 56, 1}}};

@@ -37,30 +37,32 @@ ImVector<ImWchar> const& east_asian_ranges() {
   return ranges;
 }
 
-GlyphSet const& east_asian_glyphs() {
-  static GlyphSet const glyphs = [] {
+/// What is drawn beyond kGlyphs, once fonts are built. The ranges also have spaces that cannot be
+/// seen, and the font lacks some characters.
+GlyphSet const& east_asian_glyphs(ImFont const& font) {
+  constexpr uint32_t kFirstEastAsian = 0x2E80;
+  static GlyphSet const glyphs = [&] {
     GlyphSet set;
-    ImVector<ImWchar> const& ranges = east_asian_ranges();
-    for (int at = 0; at + 1 < ranges.Size; at += 2)
-      for (uint32_t character = ranges[at]; character <= ranges[at + 1]; ++character)
-        set.set(character);
+    for (uint32_t character = kFirstEastAsian; character < set.size(); ++character)
+      if (font.FindGlyphNoFallback(static_cast<ImWchar>(character)) != nullptr) set.set(character);
     return set;
   }();
   return glyphs;
 }
 
-void merge_cjk(float pixels) {
+/// False where the system has no such font.
+bool merge_cjk(float pixels) {
   std::string const path =
       first_file({"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
                   "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc",
                   "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf"});
-  if (path.empty()) return;
+  if (path.empty()) return false;
 
   ImGuiIO& io = ImGui::GetIO();
   ImFontConfig config;
   config.MergeMode = true;
   io.Fonts->AddFontFromFileTTF(path.c_str(), pixels, &config, east_asian_ranges().Data);
-  more_glyphs = &east_asian_glyphs();
+  return true;
 }
 
 void set_colours(ImGuiStyle& style, Surface const& s) {
@@ -100,6 +102,7 @@ void set_colours(ImGuiStyle& style, Surface const& s) {
 }  // namespace
 
 void load_fonts(float scale) {
+  more_glyphs = nullptr;
   ImGuiIO& io = ImGui::GetIO();
   float const pixels = kFontSize * scale;
   std::string const regular = first_file({"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
@@ -112,14 +115,17 @@ void load_fonts(float scale) {
     return;
   }
 
-  io.Fonts->AddFontFromFileTTF(regular.c_str(), pixels, nullptr, kGlyphs.data());
-  merge_cjk(pixels);
+  ImFont const* const font =
+      io.Fonts->AddFontFromFileTTF(regular.c_str(), pixels, nullptr, kGlyphs.data());
+  bool const has_cjk = merge_cjk(pixels);
 
   std::string bold = regular;
   bold.replace(bold.rfind("DejaVuSans.ttf"), std::string::npos, "DejaVuSans-Bold.ttf");
   std::error_code error;
   if (std::filesystem::is_regular_file(bold, error))
     io.Fonts->AddFontFromFileTTF(bold.c_str(), pixels, nullptr, kGlyphs.data());
+
+  if (has_cjk && io.Fonts->Build()) more_glyphs = &east_asian_glyphs(*font);
 }
 
 void apply_style(Theme theme, float scale) {

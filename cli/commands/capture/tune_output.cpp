@@ -40,24 +40,29 @@ std::string noise_text(Study const& study) {
                      pairs);
 }
 
-/// ": loader-threads=2, prefetch=4, … and 5 more", what each turns of the best settings.
-std::string untried_text(Study const& study) {
-  std::vector<tune::UntriedSetting> const untried = study.untried();
+/// ": loader-threads=2, prefetch=4, … and 5 more": what each of `count` turns of the best settings.
+/// Settings that were tried before the best ones changed have no name here.
+std::string untried_text(Study const& study, size_t count) {
   tune::Settings const best = study.best();
-  size_t const named = std::min(untried.size(), kMostUntriedNamed);
-
   std::string text;
-  for (size_t i = 0; i < named; ++i)
-    text += (i == 0 ? ": " : ", ") + tune::changed_text(study.space(), untried[i].settings, best);
-  if (named < untried.size()) text += fmt::format(", … and {} more", untried.size() - named);
-  return text;
+  size_t named = 0;
+
+  for (tune::UntriedSetting const& setting : study.untried()) {
+    auto const& saving = setting.prediction.saving;
+    bool const is_open = setting.reason == tune::UntriedReason::kTime &&
+                         !(saving && saving->high < study.options().rule.min_effect);
+    if (!is_open || named == std::min(count, kMostUntriedNamed)) continue;
+    text += (named == 0 ? ": " : ", ") + tune::changed_text(study.space(), setting.settings, best);
+    ++named;
+  }
+  return named == 0 || named == count ? text : text + fmt::format(", … and {} more", count - named);
 }
 
 std::string count_text(Study const& study, StudyAnswer const& answer) {
   std::string text = fmt::format("{} measured, {} dropped by prediction",
                                  base::format_count(answer.measured, "setting"), answer.dropped);
   if (answer.untried > 0)
-    text += fmt::format(", {} not tried{}", answer.untried, untried_text(study));
+    text += fmt::format(", {} not tried{}", answer.untried, untried_text(study, answer.untried));
   return text;
 }
 

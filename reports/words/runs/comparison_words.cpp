@@ -348,7 +348,7 @@ std::string change_part_reason(Comparison const& comparison, ChangePart part_of_
 std::string step_change_text(Metric const& step) {
   double const base = step.change.base_mean, candidate = step.change.candidate_mean;
   std::string const share = signed_share(candidate - base, base);
-  bool const has_gain = step.verdict == Verdict::kLess && candidate > 0;
+  bool const has_gain = step.verdict == Verdict::kLess && candidate > 0 && candidate < base;
   return fmt::format("{} ({})", signed_duration(candidate - base),
                      has_gain ? share + " of its time, " + gain_text(base / candidate - 1) : share);
 }

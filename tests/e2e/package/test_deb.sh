@@ -22,6 +22,12 @@ usr=$folder/root/usr
 "$usr/bin/stepscope" record -o "$folder/run" -- "$usr/bin/stepscope" run mnist --batch 4 --steps 2 --no-evaluate --log-every 0 >/dev/null 2>&1
 [[ $("$usr/bin/stepscope" query "$folder/run" "SELECT count(*) FROM step_marks" --format csv | tail -n 1) -ge 2 ]]
 
+packages=$usr/lib/python3/dist-packages
+if [[ -e $build/python/stepscope/__init__.py ]]; then
+  [[ -e $packages/stepscope/_capture.abi3.so ]]
+  [[ $(PYTHONPATH=$packages /usr/bin/python3 -c "import stepscope, sys; print(len(stepscope.open(sys.argv[1]).analyze().hosts) >= 0)" "$folder/run") == True ]]
+fi
+
 bash -n "$usr/share/bash-completion/completions/stepscope"
 gzip -d "$usr"/share/man/man1/*.1.gz
 for page in "$usr"/share/man/man1/*.1; do
