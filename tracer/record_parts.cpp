@@ -180,6 +180,10 @@ std::string why_no_events(Recorded const& recorded, RecordOptions const& options
         "alone to see whether the signal comes then, too",
         exit_code - kSignalBase, ::strsignal(exit_code - kSignalBase));
 
+  if (recorded.files == 0 && exit_code != 0)
+    return fmt::format(
+        "ended with exit code {} before it used CUDA or NVTX: see what it says above", exit_code);
+
   if (recorded.files == 0)
     return std::string(
                "used neither CUDA nor NVTX, unless a line above says otherwise: annotate it as "

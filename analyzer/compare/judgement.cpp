@@ -42,6 +42,21 @@ std::vector<double> run_means(SideValues const& runs) {
   return means;
 }
 
+/// Squared standard error of the mean over runs, as far as the steps of each run show it.
+double error_of_steps(SideValues const& runs) {
+  double sum = 0;
+  for (std::vector<double> const& run : runs) {
+    double const mean = plain_mean(run);
+    double squares = 0;
+    for (double const value : run) squares += (value - mean) * (value - mean);
+    auto const steps = static_cast<double>(run.size());
+    if (run.size() > 1) sum += squares / (steps - 1) / steps;
+  }
+
+  auto const count = static_cast<double>(runs.size());
+  return sum / (count * count);
+}
+
 struct BlockPair {
   std::vector<double> base, candidate;
   size_t length = 1;
@@ -101,8 +116,9 @@ void widen_by_drift(BlockPair const& blocks, Shift& shift) {
   shift.high = *candidate_most - *base_least + drift;
 }
 
+/// `least_error`: of the difference of the means. A few runs may be alike by chance.
 void compare_values(std::vector<double> const& base, std::vector<double> const& candidate,
-                    RankSums& sums, Change& change) {
+                    double least_error, RankSums& sums, Change& change) {
   change.base_values = base.size();
   change.candidate_values = candidate.size();
 
@@ -114,7 +130,12 @@ void compare_values(std::vector<double> const& base, std::vector<double> const& 
   }
 
   change.method = CompareMethod::kStudent;
-  MeanTest const test = student(base, candidate, kCompareConfidence);
+  MeanTest test = student(base, candidate, kCompareConfidence);
+  if (test.degrees > 0) {
+    double const margin = test.shift.high - test.shift.estimate;
+    if (margin < student_quantile(1 - kCompareConfidence, test.degrees) * least_error)
+      test = student_of(test.shift.estimate, least_error, test.degrees, kCompareConfidence);
+  }
   change.p = test.p;
   change.shift = test.shift;
 }
@@ -203,7 +224,8 @@ Change measure_change(std::span<std::vector<double> const> base,
 
   if (of_base.size() > 1 || of_candidate.size() > 1) {
     change.unit = CompareUnit::kRun;
-    compare_values(base_means, candidate_means, sums, change);
+    double const least_error = std::sqrt(error_of_steps(of_base) + error_of_steps(of_candidate));
+    compare_values(base_means, candidate_means, least_error, sums, change);
     return change;
   }
 
@@ -217,7 +239,7 @@ Change measure_change(std::span<std::vector<double> const> base,
   change.unit = blocks.length > 1 ? CompareUnit::kBlock : CompareUnit::kStep;
   change.steps_per_value = blocks.length;
   change.drifts = blocks.drifts;
-  compare_values(blocks.base, blocks.candidate, sums, change);
+  compare_values(blocks.base, blocks.candidate, 0, sums, change);
   if (blocks.drifts) widen_by_drift(blocks, change.shift);
   return change;
 }

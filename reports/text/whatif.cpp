@@ -73,8 +73,9 @@ std::string order_text(WhatIfStats const& stats, int width) {
         return above.alone.is_refused == below.alone.is_refused && below.finding < above.finding;
       });
   if (other_order == stats.fixes.end()) return {};
-  return wrapped("The fix that gives most comes first. stepscope analyze orders by cost.", width,
-                 "  - ", "    ");
+  return wrapped(
+      "Ordered by what each gives next, as far as it was found. stepscope analyze orders by cost.",
+      width, "  - ", "    ");
 }
 
 std::string fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& stats,

@@ -107,7 +107,7 @@ FindingWords late_rank_words(analyzer::Finding const& finding) {
 
 FindingWords input_words(model::Run const& run, analyzer::Finding const& finding) {
   std::string text =
-      tr("Each step of {} waits for data for {} of {} ({}).", device_label(run, *finding.where),
+      tr("A steady step of {} waits for data for {} of {} ({}).", device_label(run, *finding.where),
          base::format_duration(finding.cost_ns_per_step.value_or(0)),
          metric_text(finding, "step_ns"), metric_text(finding, "share"));
   if (std::string const op = host_op_of(finding); !op.empty()) text += tr(" It waits in {}.", op);

@@ -178,9 +178,9 @@ std::vector<std::string> replay_cautions(ReplayBaseline const& baseline) {
     cautions.emplace_back(
         "Only one step is measured: how much steps vary is not known, and no interval is given.");
   if (std::isfinite(baseline.spread) && baseline.spread > 0)
-    cautions.push_back(fmt::format("The recorded mean step is known to ±{} (95 %, {}).",
-                                   base::format_share(baseline.spread),
-                                   base::format_count(baseline.steps, "step")));
+    cautions.push_back(fmt::format(
+        "The recorded mean step is known to ±{} (95 %, {} of all devices).",
+        base::format_share(baseline.spread), base::format_count(baseline.steps, "step")));
   return cautions;
 }
 

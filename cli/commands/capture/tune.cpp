@@ -46,7 +46,7 @@ void add_tune_options(CLI::App& app, TuneCommand& command) {
   app.add_option("--min-effect", command.min_effect,
                  "smallest saving of the step that counts, in percent (default: 2)")
       ->check(CLI::Range(0.1, 50.0));
-  app.add_option("--time", command.time, "budget, such as 90s, 10m or 2h (default: 10m)");
+  app.add_option("--time", command.time, "budget, such as 10m or 2h (default: 10m)");
 
   app.add_option("--pairs", command.pairs, "most pairs of runs per candidate (default: 16)")
       ->check(whole_number(tune::kFewestPairs, 1000));

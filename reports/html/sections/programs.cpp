@@ -176,8 +176,7 @@ SectionHtml programs_section(Page const& page) {
       "These processes used no device. "
       "Own time is the time in a range outside of its inner ranges; "
       "overlapping ranges of one name on a thread count once. "
-      "Means per step are over the steady steps, without warm-up and without much longer "
-      "steps.");
+      "Means per step are over all steps but the warm-up.");
 
   return section("program", "Program", body);
 }

@@ -171,6 +171,17 @@ TEST(CompareJudgement, OfSeveralRunsARunIsOneValue) {
   EXPECT_EQ(many.method, CompareMethod::kMannWhitney);
 }
 
+TEST(CompareJudgement, OneLongCallIsNoChangeOfFewRuns) {
+  std::mt19937 random(8);
+  JudgedNoise const little{.step = 0.02, .run = 0.005};
+  Side const base = made_side(random, 3, 80, 14, little);
+  Side candidate = made_side(random, 1, 80, 14, little);
+  candidate[0][40] = 4'066;
+  RankSums sums;
+  EXPECT_EQ(judged(base, candidate, sums), Verdict::kUnclear) << "its mean is 65";
+  EXPECT_EQ(judged(base, made_side(random, 1, 80, 65, little), sums), Verdict::kMore);
+}
+
 TEST(CompareJudgement, RunsWithoutValuesDoNotCount) {
   RankSums sums;
   Change const change =
