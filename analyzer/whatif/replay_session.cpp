@@ -184,7 +184,11 @@ void ReplaySession::measure() {
       step_lengths(graph_, replay(graph_, graph_.recorded.own, graph_.typical_lag));
   baseline_.step_ns = mean(lengths);
   baseline_.replayed_step_ns = mean(typical);
-  baseline_.steps = lengths.size();
+  if (analysis_.steps.empty())
+    baseline_.cautions.emplace_back(
+        "no whole step was recorded: a step is here all that was recorded of a device");
+  else
+    baseline_.steps = lengths.size();
   baseline_.spread = spread_of(graph_, lengths);
   if (baseline_.step_ns > 0) baseline_.error = baseline_.replayed_step_ns / baseline_.step_ns - 1;
 

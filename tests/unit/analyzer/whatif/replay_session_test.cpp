@@ -18,6 +18,7 @@
 #include "analyzer/whatif/whatif.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/analyzer/random_training.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -210,6 +211,25 @@ TEST(ReplaySession, ARefusedAnswerHasNoTimeline) {
   EXPECT_FALSE(nothing.answer.reason.empty());
   EXPECT_TRUE(nothing.timeline.tracks.empty());
   EXPECT_TRUE(find_fixes(*empty.session).empty());
+}
+
+TEST(ReplaySession, SaysWhatAStepIsWhereNoneWasRecorded) {
+  model::TraceBuilder builder;
+  model::TrackId const stream = builder.add_track(
+      {model::TrackKind::kStream, "stream", 7, 0, model::StreamKind::kCompute, 0});
+  for (int64_t i = 0; i < 4; ++i)
+    builder.events(stream).add(model::EventKind::kKernel, i * 1'000, 600, builder.intern("gemm"), 0,
+                               model::KernelDetail{});
+  model::Run run;
+  run.ranks.push_back({std::move(builder).finish(), 0, ""});
+
+  OpenedRun const opened(std::move(run));
+  ReplayBaseline const& baseline = opened.session->baseline();
+  EXPECT_FALSE(baseline.is_refused) << baseline.reason;
+  EXPECT_EQ(baseline.step_ns, 3'600);
+  EXPECT_EQ(baseline.steps, 0U);
+  EXPECT_THAT(baseline.cautions, testing::Contains(testing::HasSubstr("no whole step")));
+  EXPECT_THAT(OpenedRun(slow_input()).session->baseline().cautions, testing::IsEmpty());
 }
 
 TEST(ReplaySession, StopsBetweenQuestions) {
