@@ -62,7 +62,7 @@ struct RecordedSpan {
 void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan const> spans);
 
 struct CollectiveMatch {
-  uint64_t number = 0;  ///< the sequence, or the order where there is none
+  uint64_t number = 0;  ///< the recorded sequence number; without one, the place among its kind
   uint32_t collective =
       0;  ///< the same for all participants; from 0, in the order in which they are first seen
   bool is_unsure = false;  ///< it is alone because devices have different numbers of them, and
