@@ -354,5 +354,4 @@ PYBIND11_MODULE(_engine, module) {
              "min_effect_percent"_a, "paired"_a);
   module.def("is_run_for_gate", is_run_for_gate, "path"_a);
   module.def("schema", schema);
-  module.attr("__version__") = STEPSCOPE_VERSION;
 }
