@@ -10,6 +10,9 @@
 
 namespace stepscope::cli {
 
+/// Fails where one path stands twice: how far runs differ is read from different recordings only.
+base::Expected<void> refuse_repeated(std::vector<std::string> const& paths);
+
 /// Each path is a run of its own, and its sample's name. `steps`: only these of each, "A:B"; empty:
 /// all. What cannot be read is printed.
 base::Expected<std::vector<analyzer::RunMeasurements>> read_samples(

@@ -70,6 +70,8 @@ Expected<Samples> read_kept(std::vector<std::string> const& paths, std::string c
 }
 
 Expected<Samples> read_base(CheckCommand const& command, std::string const& name) {
+  if (auto const good = refuse_repeated(command.base); !good) return base::fail_with(good);
+
   Samples all;
   for (std::string const& path : command.base) {
     gate::PathKind const kind = gate::kind_of(path);

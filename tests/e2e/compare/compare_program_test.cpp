@@ -86,6 +86,7 @@ TEST_F(Compare, RefusesWhatCannotBeCompared) {
   expect_refused("base", "--vs is missing");
   expect_refused("base --vs same --steps 400:500", "not in the run");
   expect_refused("base --vs same --min-effect x", "--min-effect");
+  expect_refused("base --vs same ./same", "is named twice");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/support/paths.h"
 
@@ -57,10 +58,11 @@ class Program : public ::testing::Test {
 
   std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) /
-      // Tests of several programs have the same name, and may run at the same time.
+      // Tests of several programs have the same name, and one may run twice at the same time.
       ("stepscope_e2e_" +
        std::string(::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name()) +
-       "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+       "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name() + "_" +
+       std::to_string(::getpid()));
 };
 
 }  // namespace stepscope::e2e

@@ -45,9 +45,7 @@ constexpr Command kCommands[] = {
     {"report", "report in/run -o out/report.html", false},
     {"report_series",
      "report --series in/run in/four -o out/s.html --json out/s.json --markdown out/s.md", false},
-    {"compare",
-     "compare in/run in/run in/run in/run --vs in/run in/run in/run in/run --markdown out/c.md",
-     false},
+    {"compare", "compare in/run --vs in/run --markdown out/c.md", false},
     {"check",
      "check in/run --budget in/budget.toml --json-file out/c.json --markdown out/c.md --junit "
      "out/c.xml --sarif out/c.sarif --update-baseline out/baselines",

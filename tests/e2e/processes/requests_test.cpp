@@ -78,11 +78,14 @@ TEST_F(RequestsToProcesses, AllOfThemRecordTheSameStretchOfTime) {
                                           "stepscope trigger run --flush\n"
                                           "stepscope trigger run --duration 60 --no-wait\n"
                                           "for i in $(seq 300); do\n"
-                                          "  stepscope trigger run --flush && break; sleep 0.2\n"
-                                          "done\n"
+                                          "  stepscope trigger run --flush > flushed.txt 2>&1\n"
+                                          "  grep -q 'of 3 processes' flushed.txt && break\n"
+                                          "  sleep 0.2\n"
+                                          "done; cat flushed.txt\n"
                                           "ls run\n"
                                           "stepscope analyze run | head -n 5\n"
                                           "stepscope trigger run --stop\n");
+
   EXPECT_THAT(outcome.output,
               AllOf(HasSubstr("1.50 s will be recorded in 3 processes, beginning in 2.00 s"),
                     HasSubstr("written by 3 processes; see it with: stepscope analyze run/at-"),
