@@ -76,13 +76,17 @@ PairNoise joined_noise(PairNoise const& noise, std::span<PairCosts const> pairs)
 }
 
 size_t needed_pairs(PairNoise const& noise, DecisionRule const& rule) {
+  return needed_pairs(noise, rule, 2 * rule.min_effect);
+}
+
+size_t needed_pairs(PairNoise const& noise, DecisionRule const& rule, double saving) {
   for (size_t pairs = kFewestPairs; pairs <= rule.most_pairs; ++pairs) {
     double const error = noise.sigma / std::sqrt(static_cast<double>(pairs));
     auto const degrees = static_cast<double>(pairs - 1);
     double const half =
         analyzer::student_quantile(1 - analyzer::kCompareConfidence, degrees) * error;
-    double const p = analyzer::student_two_sided(2 * rule.min_effect / error, degrees);
-    if (half <= rule.min_effect && p < analyzer::kMetricError) return pairs;
+    double const p = analyzer::student_two_sided(saving / error, degrees);
+    if (half <= saving - rule.min_effect && p < analyzer::kMetricError) return pairs;
   }
   return 0;
 }

@@ -14,6 +14,8 @@ namespace stepscope::tune {
 /// Pairs that noise is measured with, and the fewest that decide anything.
 inline constexpr size_t kNoisePairs = 3;
 inline constexpr size_t kFewestPairs = 3;
+/// The fewest pairs of the answer, however calm the machine is.
+inline constexpr size_t kFewestConfirming = 4;
 /// A gain of at least the smallest that counts is given up by mistake in this share of looks.
 inline constexpr double kFutilityError = 0.05;
 
@@ -32,8 +34,10 @@ PairNoise noise_of_equal_pairs(std::span<PairCosts const> pairs);
 /// With what the pairs of a candidate vary about their own mean.
 PairNoise joined_noise(PairNoise const& noise, std::span<PairCosts const> pairs);
 
-/// Pairs after which a saving of twice `rule.min_effect` is expected to be shown: the half 95 %
-/// interval is min_effect then. 0: more than rule.most_pairs.
+/// Pairs after which `saving`, above `rule.min_effect`, is expected to be shown: the half 95 %
+/// interval is the difference of both then. 0: more than rule.most_pairs.
+size_t needed_pairs(PairNoise const& noise, DecisionRule const& rule, double saving);
+/// For the smallest saving that a search looks for: twice `rule.min_effect`.
 size_t needed_pairs(PairNoise const& noise, DecisionRule const& rule);
 
 enum class PairDecision : uint8_t {

@@ -14,8 +14,6 @@ namespace {
 constexpr double kTrustedSaving = 0.1;
 /// A replay bounds what a change can give: more was measured by chance, or came from elsewhere.
 constexpr double kMostTrust = 1.5;
-/// The fewest pairs of the answer, however calm the machine is.
-constexpr size_t kFewestConfirming = 4;
 /// A setting that was measured in vain is measured again where its prediction has grown so.
 constexpr double kGrownPrediction = 1.5;
 
@@ -113,42 +111,6 @@ double Study::trust_in(std::string const& meaning) const {
   return std::min(measured / predicted, kMostTrust);
 }
 
-double Study::spent_s() const {
-  double seconds = 0;
-  for (Trial const& trial : trials_) seconds += trial.seconds;
-  return seconds;
-}
-
-double Study::enough_s() const {
-  bool const is_early = outcome_ == StudyOutcome::kTooNoisy;
-  size_t const left = is_early ? candidates_from(space_, best()).size() : untried().size();
-  return spent_s() + static_cast<double>((left + 1) * confirming_pairs()) * pair_seconds();
-}
-
-double Study::left_s() const { return std::max(options_.time_s - spent_s(), 0.0); }
-
-double Study::pair_seconds() const {
-  double seconds = 0;
-  size_t pairs = 0;
-  for (Trial const& trial : trials_) {
-    if (trial.pairs.empty() || trial.kind == TrialKind::kScreening) continue;
-    seconds += trial.seconds;
-    pairs += trial.pairs.size();
-  }
-  return pairs == 0 ? 0 : seconds / static_cast<double>(pairs);
-}
-
-size_t Study::confirming_pairs() const {
-  auto const noise_now = noise();
-  size_t const needed = noise_now ? needed_pairs(*noise_now, options_.rule) : 0;
-  size_t const most = std::max(options_.rule.most_pairs, kFewestConfirming);
-  return needed == 0 ? most : std::clamp(needed, kFewestConfirming, most);
-}
-
-bool Study::has_time_for(size_t pairs) const {
-  return left_s() >= static_cast<double>(pairs) * pair_seconds();
-}
-
 std::vector<double> Study::p_of_candidates() const {
   std::vector<double> family;
   for (Trial const& trial : trials_)
@@ -198,21 +160,7 @@ std::optional<Action> Study::next_of_search() {
 
 void Study::judge_noise() {
   Trial const& trial = trials_.front();
-  if (trial.verdict == TrialVerdict::kFailed) return finish(StudyOutcome::kFailed, trial.reason);
-  if (trials_.size() > 1) return;
-
-  size_t const needed = needed_pairs(*noise(), options_.rule);
-  std::string const sigma = percent(noise()->sigma);
-  if (needed == 0)
-    return finish(StudyOutcome::kTooNoisy,
-                  fmt::format("equal runs differ by {}: {} pairs do not show a saving of {}", sigma,
-                              options_.rule.most_pairs, percent(2 * options_.rule.min_effect)));
-
-  if (size_t const pairs = needed + confirming_pairs(); !has_time_for(pairs))
-    finish(StudyOutcome::kTooNoisy,
-           fmt::format("equal runs differ by {}: one candidate needs {} pairs to be found and "
-                       "confirmed, {:.0f} s, and {:.0f} s are left",
-                       sigma, pairs, static_cast<double>(pairs) * pair_seconds(), left_s()));
+  if (trial.verdict == TrialVerdict::kFailed) finish(StudyOutcome::kFailed, trial.reason);
 }
 
 /// The recording of the best settings, and what is predicted from it.
@@ -230,9 +178,13 @@ std::optional<Action> Study::learn() {
   for (Trial const& trial : trials_)
     if (trial.kind == TrialKind::kRecording && trial.settings == from) recording = &trial;
 
-  if (is_any_predictable && recording == nullptr)
+  bool const is_first = from == default_settings(space_);
+  bool const has_time =
+      !shows_large_gains_only() || has_time_for(is_first ? 0 : 1 + confirming_pairs());
+  if (is_any_predictable && recording == nullptr && has_time)
     return pair_of(start(TrialKind::kRecording, from, from));
-  bool const can_predict = is_any_predictable && recording->verdict == TrialVerdict::kDone;
+  bool const can_predict =
+      is_any_predictable && recording != nullptr && recording->verdict == TrialVerdict::kDone;
   if (!can_predict) {
     add_predictions(std::vector<Prediction>(candidates_.size()));
     return std::nullopt;
@@ -336,6 +288,7 @@ std::optional<size_t> Study::choose() const {
 }
 
 std::optional<Action> Study::start_candidate() {
+  if (shows_large_gains_only()) return start_large_gain();
   if (!has_time_for(kFewestPairs + confirming_pairs())) return std::nullopt;
   auto const chosen = choose();
   if (!chosen) return std::nullopt;
@@ -356,7 +309,10 @@ Action Study::verify(size_t chosen) {
 
 std::optional<Action> Study::confirm() {
   if (best() == default_settings(space_)) {
-    finish(StudyOutcome::kNothingBetter, "");
+    if (shows_large_gains_only())
+      finish(StudyOutcome::kTooNoisy, too_noisy_reason());
+    else
+      finish(StudyOutcome::kNothingBetter, "");
     return std::nullopt;
   }
   Trial const* const last = last_of(TrialKind::kConfirmation);
@@ -506,8 +462,10 @@ StudyAnswer Study::answer() const {
   }
   for (size_t i = 0; i < candidates_.size() && is_predicted_; ++i)
     answer.untried += is_open(i) ? 1 : 0;
-  answer.lacks_time =
-      outcome_ == StudyOutcome::kTooNoisy && noise() && needed_pairs(*noise(), options_.rule) > 0;
+  if (outcome_ == StudyOutcome::kTooNoisy && noise()) {
+    answer.promised = promised();
+    answer.lacks_time = answer.promised || needed_pairs(*noise(), options_.rule) > 0;
+  }
   return answer;
 }
 
@@ -515,6 +473,7 @@ std::vector<UntriedSetting> Study::untried() const {
   std::vector<UntriedSetting> untried;
   bool const has_begun = !trials_.empty() && trials_.front().verdict == TrialVerdict::kDone;
   if (!has_begun || outcome_ == StudyOutcome::kTooNoisy) return untried;
+  bool const is_too_noisy = shows_large_gains_only() && needed_pairs(*noise(), options_.rule) == 0;
   Settings const from = best();
   // A search that goes on from its file has no candidates where its answer is there already.
   auto const candidates = knows_candidates_ ? candidates_ : candidates_from(space_, from);
@@ -529,6 +488,7 @@ std::vector<UntriedSetting> Study::untried() const {
     UntriedSetting& setting = untried.emplace_back();
     setting.settings = candidate.settings;
     if (is_predicted_) setting.prediction = predictions_[i];
+    if (is_too_noisy) setting.reason = UntriedReason::kNoise;
     if (screening_of(candidate).is_out) setting.reason = UntriedReason::kScreenedOut;
     if (is_taken_back(candidate.settings)) setting.reason = UntriedReason::kTakenBack;
   }

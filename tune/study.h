@@ -75,6 +75,12 @@ struct FurtherPairs {
   TrialVerdict verdict = TrialVerdict::kRunning;
   std::string reason;
 };
+/// A setting that is predicted to save enough to show on a noisy machine.
+struct PromisedSetting {
+  Settings settings;
+  double saving = 0;
+  double seconds = 0;  ///< to find and to confirm it
+};
 struct StudyAnswer {
   StudyOutcome outcome = StudyOutcome::kOpen;
   Settings best;                 ///< taken so far
@@ -83,13 +89,16 @@ struct StudyAnswer {
   std::optional<FurtherPairs> further;
   size_t dropped = 0, measured = 0, untried = 0;  ///< settings
   std::string reason;
-  /// With the outcome kTooNoisy: the pairs that the noise needs take longer than the budget has.
+  /// With the outcome kTooNoisy: the pairs of the smallest gain, or of a larger one that is
+  /// predicted, take longer than the budget has.
   bool lacks_time = false;
+  std::optional<PromisedSetting> promised;  ///< likewise
 };
 
 /// Why a setting has no trial.
 enum class UntriedReason : uint8_t {
   kTime,         ///< the budget ended before its turn
+  kNoise,        ///< the machine is too noisy to show what is predicted of it
   kTakenBack,    ///< it would undo an accepted move
   kScreenedOut,  ///< others did better in short pairs, and the budget ended before its turn
 };
@@ -132,6 +141,8 @@ class Study {
   /// A budget that is likely to be enough for what was not tried, and for new pairs of the answer.
   /// Each setting takes as many pairs as the noise needs, each as long as the pairs so far.
   [[nodiscard]] double enough_s() const;
+  /// Likewise for the first of them alone.
+  [[nodiscard]] double enough_for_one_s() const;
   [[nodiscard]] StudyAnswer answer() const;
   /// Settings one move from the best ones that no trial is about. None before the noise is known.
   [[nodiscard]] std::vector<UntriedSetting> untried() const;
@@ -157,6 +168,12 @@ class Study {
   void use_probe(size_t knob, Trial const& probe);
   [[nodiscard]] Saving saving_of_cost(Candidate const& candidate, Saving const& of_step) const;
   std::optional<Action> start_candidate();
+  [[nodiscard]] bool shows_large_gains_only() const;
+  [[nodiscard]] std::string too_noisy_reason() const;
+  [[nodiscard]] std::optional<size_t> largest_promise() const;
+  [[nodiscard]] std::optional<PromisedSetting> promised() const;
+  std::optional<Action> start_large_gain();
+  [[nodiscard]] double expected_saving() const;
   Action verify(size_t chosen);
   std::optional<Action> confirm();
   /// A short pair, where a candidate without a prediction is next and halving is worth it.
@@ -190,6 +207,8 @@ class Study {
 
   [[nodiscard]] double pair_seconds() const;
   [[nodiscard]] double short_pair_seconds() const;
+  /// Pairs that show `saving`, as far as the rule allows.
+  [[nodiscard]] size_t pairs_for(double saving) const;
   /// Pairs that the confirmation begins with.
   [[nodiscard]] size_t confirming_pairs() const;
   [[nodiscard]] bool has_time_for(size_t pairs) const;

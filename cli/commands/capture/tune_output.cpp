@@ -49,7 +49,8 @@ std::string untried_text(Study const& study, size_t count) {
 
   for (tune::UntriedSetting const& setting : study.untried()) {
     auto const& saving = setting.prediction.saving;
-    bool const is_open = setting.reason == tune::UntriedReason::kTime &&
+    bool const is_open = (setting.reason == tune::UntriedReason::kTime ||
+                          setting.reason == tune::UntriedReason::kNoise) &&
                          !(saving && saving->high < study.options().rule.min_effect);
     if (!is_open || named == std::min(count, kMostUntriedNamed)) continue;
     text += (named == 0 ? ": " : ", ") + tune::changed_text(study.space(), setting.settings, best);
@@ -92,6 +93,23 @@ std::string faster_text(double saving) {
   return ": " + reports::gain_text(1 / (1 - saving) - 1);
 }
 
+/// What is known of savings that a noisy machine would show.
+std::string larger_text(StudyAnswer const& answer, Study const& study) {
+  if (answer.promised) {
+    tune::Space const& space = study.space();
+    return fmt::format(
+        "; {} is predicted to save {}, which takes {}",
+        tune::changed_text(space, answer.promised->settings, tune::default_settings(space)),
+        percent_text(answer.promised->saving), time_text(answer.promised->seconds));
+  }
+
+  if (answer.measured > 0) return ", and no larger one was found";
+  bool const is_predicted =
+      std::any_of(study.trials().begin(), study.trials().end(),
+                  [](Trial const& trial) { return trial.kind == TrialKind::kRecording; });
+  return is_predicted ? ", and no larger one is predicted" : "";
+}
+
 std::string headline(StudyAnswer const& answer, Study const& study) {
   tune::Space const& space = study.space();
   std::string const least = percent_text(study.options().rule.min_effect);
@@ -116,7 +134,8 @@ std::string headline(StudyAnswer const& answer, Study const& study) {
       return fmt::format("Not confirmed: {} saves {} in new pairs. {}.", best, saving,
                          answer.reason);
     case StudyOutcome::kTooNoisy:
-      return fmt::format("Too {}: {}.", answer.lacks_time ? "little time" : "noisy", answer.reason);
+      return fmt::format("Too {}: {}{}.", answer.lacks_time ? "little time" : "noisy",
+                         answer.reason, larger_text(answer, study));
     case StudyOutcome::kFailed:
       return fmt::format("The default settings do not run: {}.", answer.reason);
     case StudyOutcome::kOpen:

@@ -228,6 +228,8 @@ std::string_view untried_reason(tune::UntriedReason reason) {
       return tr("It would undo an accepted setting.");
     case tune::UntriedReason::kScreenedOut:
       return tr("Others saved more in short pairs, and its turn did not come within the time.");
+    case tune::UntriedReason::kNoise:
+      return tr("Equal runs differ too much to show what it saves.");
     case tune::UntriedReason::kTime:
       break;
   }

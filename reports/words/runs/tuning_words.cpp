@@ -36,15 +36,28 @@ std::string best_text(Study const& study) {
 std::string too_noisy_text(Study const& study) {
   auto const noise = study.noise();
   if (!noise) return std::string(tr("Too noisy for this budget."));
+  if (auto const promised = study.answer().promised)
+    return tr(
+        "Too little time: equal runs differ by {}. {} is predicted to save {}, which takes {} to "
+        "be "
+        "found and confirmed.",
+        percent_of(noise->sigma),
+        shown(tune::changed_text(study.space(), promised->settings,
+                                 tune::default_settings(study.space())),
+              1000),
+        percent_of(promised->saving), seconds_text(promised->seconds));
 
   double const shown_saving = 2 * study.options().rule.min_effect;
   size_t const needed = tune::needed_pairs(*noise, study.options().rule);
   if (needed == 0)
-    return tr("Too noisy: equal runs differ by {}, and {} pairs do not show a saving of {}.",
-              percent_of(noise->sigma), study.options().rule.most_pairs, percent_of(shown_saving));
+    return tr(
+        "Too noisy: equal runs differ by {}, and {} pairs do not show a saving of {}. No larger "
+        "one "
+        "is predicted.",
+        percent_of(noise->sigma), study.options().rule.most_pairs, percent_of(shown_saving));
   return tr(
-      "Too little time: equal runs differ by {}, a saving of {} takes {} pairs, and the time does "
-      "not suffice for them.",
+      "Too little time: equal runs differ by {}, a saving of {} takes {} pairs and as many to "
+      "confirm it, and the time does not suffice for them.",
       percent_of(noise->sigma), percent_of(shown_saving), needed);
 }
 
@@ -146,14 +159,18 @@ std::string further_pairs_end(StudyAnswer const& answer) {
 std::string next_step_text(Study const& study, std::string_view folder) {
   std::string const path = base::shell_word(std::string(folder));
   StudyAnswer const answer = study.answer();
-  double const enough_s = std::max(study.options().time_s, study.enough_s());
-  auto const minutes = static_cast<int64_t>(std::ceil(std::min(enough_s, 1e9) / 60));
+  auto const minutes_of = [&](double seconds) {
+    double const enough_s = std::max(study.options().time_s, seconds);
+    return static_cast<int64_t>(std::ceil(std::min(enough_s, 1e9) / 60));
+  };
+  int64_t const minutes = minutes_of(study.enough_s());
 
   if (answer.outcome == StudyOutcome::kOpen) return tr("Go on: stepscope tune {} --resume", path);
   if (answer.outcome == StudyOutcome::kNothingBetter && answer.untried > 0)
     return tr("Try the others: stepscope tune {} --resume --time {}m", path, minutes);
   if (answer.lacks_time)
-    return tr("Give it more time: stepscope tune {} --resume --time {}m", path, minutes);
+    return tr("Give it more time, {}m for all settings: stepscope tune {} --resume --time {}m",
+              minutes, path, minutes_of(study.enough_for_one_s()));
 
   if (answer.outcome == StudyOutcome::kBetter && !answer.further)
     return tr("Check the answer by further pairs: stepscope tune {} --confirm 20", path);

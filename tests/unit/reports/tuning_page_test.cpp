@@ -10,6 +10,7 @@
 namespace stepscope::reports {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using tune::Study;
@@ -108,7 +109,7 @@ TEST(TuningPage, ASearchThatHasNotBegunOrIsNotOverSaysSo) {
 }
 
 TEST(TuningPage, ANoisyMachineAndADefaultThatFailsAreExplained) {
-  Machine machine = tuning_machine(0.3);
+  Machine machine = tuning_machine(0.8);
   Study noisy(tuning_space(), unhurried());
   ASSERT_EQ(machine.search(noisy).outcome, StudyOutcome::kTooNoisy);
   EXPECT_THAT(page_of(noisy), HasSubstr("Too noisy: equal runs differ by"));
@@ -119,7 +120,9 @@ TEST(TuningPage, ANoisyMachineAndADefaultThatFailsAreExplained) {
   Study hurried(tuning_space(), {{}, 600, false});
   ASSERT_TRUE(slow.search(hurried).lacks_time);
   EXPECT_THAT(page_of(hurried), HasSubstr("Too little time: equal runs differ by"));
-  EXPECT_THAT(page_of(hurried), HasSubstr("Give it more time: stepscope tune tuned --resume"));
+  EXPECT_THAT(page_of(hurried), HasSubstr("delay=0 is predicted to save"));
+  EXPECT_THAT(page_of(hurried), ContainsRegex("Give it more time, [0-9]+m for all settings: "
+                                              "stepscope tune tuned --resume --time [0-9]+m"));
 
   Study broken(tuning_space(), unhurried());
   broken.next();

@@ -1,0 +1,56 @@
+// What the time of a search suffices for: pairs of runs take as long as those before.
+#include <algorithm>
+
+#include "tune/study.h"
+
+namespace stepscope::tune {
+
+double Study::spent_s() const {
+  double seconds = 0;
+  for (Trial const& trial : trials_) seconds += trial.seconds;
+  return seconds;
+}
+
+double Study::enough_s() const {
+  bool const is_early = outcome_ == StudyOutcome::kTooNoisy;
+  size_t const left = is_early ? candidates_from(space_, best()).size() : untried().size();
+  size_t const each = pairs_for(2 * options_.rule.min_effect);
+  return spent_s() + static_cast<double>((left + 1) * each) * pair_seconds();
+}
+
+double Study::enough_for_one_s() const {
+  if (auto const promise = promised()) return spent_s() + promise->seconds;
+  size_t const each = pairs_for(2 * options_.rule.min_effect);
+  return spent_s() + static_cast<double>(2 * each) * pair_seconds();
+}
+
+double Study::left_s() const { return std::max(options_.time_s - spent_s(), 0.0); }
+
+double Study::pair_seconds() const {
+  double seconds = 0;
+  size_t pairs = 0;
+  for (Trial const& trial : trials_) {
+    if (trial.pairs.empty() || trial.kind == TrialKind::kScreening) continue;
+    seconds += trial.seconds;
+    pairs += trial.pairs.size();
+  }
+  return pairs == 0 ? 0 : seconds / static_cast<double>(pairs);
+}
+
+size_t Study::pairs_for(double saving) const {
+  auto const noise_now = noise();
+  size_t const needed = noise_now ? needed_pairs(*noise_now, options_.rule, saving) : 0;
+  size_t const most = std::max(options_.rule.most_pairs, kFewestConfirming);
+  return needed == 0 ? most : std::clamp(needed, kFewestConfirming, most);
+}
+
+size_t Study::confirming_pairs() const {
+  double const least = 2 * options_.rule.min_effect;
+  return pairs_for(shows_large_gains_only() ? std::max(least, expected_saving()) : least);
+}
+
+bool Study::has_time_for(size_t pairs) const {
+  return left_s() >= static_cast<double>(pairs) * pair_seconds();
+}
+
+}  // namespace stepscope::tune
