@@ -254,7 +254,7 @@ TEST_F(Tune, CuresATrainingThatWaitsForItsInput) {
       "tune cifar10 --device host:2 --batch 4 --steps 40 --log-every 0 --input-delay-ms 60 "
       "--min-effect 25 --time 1m --pairs 4 -o tuned");
   // A busy machine takes longer, and the command says how to go on.
-  for (int more = 0; more < 2 && outcome.code == 1; ++more)
+  for (int more = 0; more < 2 && (outcome.code == 1 || outcome.code == 3); ++more)
     outcome = stepscope("tune tuned --resume --time 2m");
   if (outcome.code == 3) GTEST_SKIP() << "the machine is too noisy: " << outcome.output;
   EXPECT_EQ(outcome.code, 0) << outcome.output;
