@@ -351,6 +351,21 @@ class RunAnalyzer {
   std::atomic<bool> stop_ = false;
 };
 
+/// A slice is analyzed as the steps that it was made for: others are in it for what led to them.
+AnalyzeOptions with_steps_of_slice(model::Run const& run, AnalyzeOptions options) {
+  if (options.steps || run.ranks.empty()) return options;
+  model::WholeSteps const& slice = run.ranks.front().trace.info().whole_steps;
+  bool const is_same_everywhere =
+      std::all_of(run.ranks.begin(), run.ranks.end(), [&](model::RankTrace const& rank) {
+        model::WholeSteps const& other = rank.trace.info().whole_steps;
+        return other.has_choice() && other.chosen_first == slice.chosen_first &&
+               other.chosen_last == slice.chosen_last;
+      });
+
+  if (is_same_everywhere) options.steps = {slice.chosen_first, slice.chosen_last};
+  return options;
+}
+
 /// A part of a run does not show what the rest of it would wait for.
 bool wants_gains(AnalyzeOptions const& options) {
   return options.wants_gains && !options.steps && !options.rank;
@@ -367,7 +382,8 @@ bool has_marked_steps(model::Run const& skeleton) {
   return find_host_steps(skeleton).source != StepSource::kNone;
 }
 
-Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
+Analysis analyze(model::Run const& run, AnalyzeOptions const& asked) {
+  AnalyzeOptions const options = with_steps_of_slice(run, asked);
   using Whole = std::shared_ptr<model::RankTrace const>;
   Processes const processes{
       run,
@@ -387,12 +403,13 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
                                results.devices, results.steps, options.launch_latency_limit_ns});
   };
   Analysis analysis = *analyzer.finish(find_path);
-  if (wants_gains(options)) find_replayed_gains(run, analyzer.host_steps(), analysis);
+  if (wants_gains(asked)) find_replayed_gains(run, analyzer.host_steps(), analysis);
   return analysis;
 }
 
-base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options,
+base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& asked,
                                  ProcessObservers const& observers) {
+  AnalyzeOptions const options = with_steps_of_slice(run.skeleton, asked);
   using Whole = std::shared_ptr<model::RankTrace const>;
   auto const read = [&](size_t process) -> Processes::Whole {
     auto rank = run.read(process);
@@ -408,7 +425,7 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
     return find_streamed_path(run, {analyzer.devices(), analyzer.host_steps(), analyzer.results()},
                               options, of_path);
   });
-  if (!analysis || !wants_gains(options)) return analysis;
+  if (!analysis || !wants_gains(asked)) return analysis;
 
   auto const found = find_replayed_gains(run, analyzer.host_steps(), *analysis, std::move(of_path));
   if (!found) return base::fail_with(found);

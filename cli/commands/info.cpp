@@ -42,11 +42,18 @@ std::set<int64_t> step_numbers(import::TraceSource const& source) {
   return numbers;
 }
 
-/// "12, numbers 100 to 111"; empty without.
-std::string words_of(std::set<int64_t> const& steps) {
+std::string range_of(int64_t first, int64_t last) {
+  return first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
+}
+
+/// "12, numbers 100 to 111"; empty without. Of a slice also the steps that it was made for.
+std::string words_of(std::set<int64_t> const& steps, model::WholeSteps const& whole) {
   if (steps.empty()) return {};
-  return fmt::format("{}, numbers {} to {}", base::format_count(steps.size()), *steps.begin(),
-                     *steps.rbegin());
+  std::string const text = fmt::format("{}, numbers {}", base::format_count(steps.size()),
+                                       range_of(*steps.begin(), *steps.rbegin()));
+  if (!whole.has_choice()) return text;
+  return text + fmt::format("; a slice of {}, the others are cut",
+                            range_of(whole.chosen_first, whole.chosen_last));
 }
 
 nlohmann::json json_of(import::RankSource const& rank) {
@@ -68,19 +75,17 @@ nlohmann::json json_of(import::RankSource const& rank) {
   if (auto const numbers = step_numbers(source); !numbers.empty())
     steps = {{"count", numbers.size()}, {"first", *numbers.begin()}, {"last", *numbers.rbegin()}};
 
-  return {{"file", rank.file},
-          {"rank", info.rank},
-          {"host", info.host},
-          {"command", info.command},
-          {"tool", info.tool},
-          {"process_id", info.process_id},
-          {"events", sum_of(events)},
-          {"duration_ns", source.time_range().length()},
-          {"dropped", log.dropped},
-          {"truncated", log.truncated},
-          {"tracks", tracks},
-          {"facts", info.facts},
-          {"steps", steps}};
+  nlohmann::json slice = nullptr;
+  if (model::WholeSteps const& whole = info.whole_steps; whole.has_choice())
+    slice = {{"first", whole.chosen_first}, {"last", whole.chosen_last}};
+
+  return {{"file", rank.file},        {"rank", info.rank},
+          {"host", info.host},        {"command", info.command},
+          {"tool", info.tool},        {"process_id", info.process_id},
+          {"events", sum_of(events)}, {"duration_ns", source.time_range().length()},
+          {"dropped", log.dropped},   {"truncated", log.truncated},
+          {"tracks", tracks},         {"facts", info.facts},
+          {"steps", steps},           {"slice_of_steps", slice}};
 }
 
 /// Command lines are long, and names of megabytes exist.
@@ -104,7 +109,7 @@ void print(import::RankSource const& rank) {
   line("recorded by", info.tool);
   line("events", fmt::format("{} over {}", base::format_count(sum_of(events)),
                              base::format_duration(source.time_range().length())));
-  line("steps", words_of(step_numbers(source)));
+  line("steps", words_of(step_numbers(source), info.whole_steps));
   if (uint64_t const dropped = source.log().dropped; dropped > 0)
     line("dropped", base::format_count(dropped));
   for (auto const& [key, value] : info.facts) line(key, value);

@@ -112,6 +112,28 @@ TEST_F(Slice, OfARecordedTrainingAnalyzesAsInTheWhole) {
   for (char const* const steps : {"4:8", "0:3"}) expect_part_analyzes_as_in_the_whole(steps);
 }
 
+/// Without being asked for them; what is around them only led to them.
+TEST_F(Slice, IsAnalyzedAsTheStepsThatItWasMadeFor) {
+  ASSERT_EQ(
+      stepscope("record -o run --force -- " + program() + " run cifar10 --device host:2" + kSmall)
+          .code,
+      0);
+  ASSERT_EQ(stepscope("slice run --steps 5:6 -o part").code, 0);
+  json analysis = json::parse(stepscope("analyze part --json").output);
+  for (char const* const key : {"name", "begin_ns", "end_ns"}) analysis["run"].erase(key);
+
+  // A part that is chosen from a whole run has no gains by replay.
+  json asked = analysis_of("part", "5:6");
+  for (json* const document : {&analysis, &asked})
+    for (json& finding : (*document)["findings"])
+      for (char const* const key : {"gain_alone", "gain_after_above"}) finding.erase(key);
+  EXPECT_TRUE(json::diff(asked, analysis).empty()) << json::diff(asked, analysis).dump(1);
+
+  EXPECT_NE(stepscope("info part").output.find("; a slice of 5 to 6, the others are cut"),
+            std::string::npos);
+  EXPECT_EQ(json::parse(stepscope("info part --json").output)[0]["slice_of_steps"]["first"], 5);
+}
+
 TEST_F(Slice, OfASliceKnowsTheStepsOfTheWholeRun) {
   ASSERT_EQ(stepscope("slice run --steps 2:9 -o larger").code, 0);
   ASSERT_EQ(stepscope("slice larger --steps 2:5 -o smaller").code, 0);
