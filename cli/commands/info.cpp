@@ -46,7 +46,7 @@ std::string range_of(int64_t first, int64_t last) {
   return first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
 }
 
-/// "12, numbers 100 to 111"; empty without. Of a slice also the steps that it was made for.
+/// "12, numbers 100 to 111"; empty without. A slice names the steps that it was made for.
 std::string words_of(std::set<int64_t> const& steps, model::WholeSteps const& whole) {
   if (steps.empty()) return {};
   std::string const text = fmt::format("{}, numbers {}", base::format_count(steps.size()),

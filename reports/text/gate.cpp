@@ -34,10 +34,7 @@ std::string answers_text(analyzer::GateResult const& result, Paint const& paint,
         wrapped(fmt::format("{}: {}", answer_title(result, answer), answer_summary(result, answer)),
                 width, fmt::format("  {}  ", is_good ? mark : paint.bold(mark)), "           ");
 
-    bool const is_in_comparison =
-        answer.question == analyzer::GateQuestion::kStepTime && !result.is_other_machine;
-    std::string const more =
-        is_in_comparison ? noise_text(result, answer) : answer_message(result, answer);
+    std::string const more = answer_reason(result, answer);
     if (!is_good && !more.empty()) text += wrapped(more, width, "           ", "           ");
   }
 

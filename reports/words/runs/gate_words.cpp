@@ -130,6 +130,19 @@ std::string budget_message(BudgetCheck const& check) {
   return fmt::format("UNCLEAR: {}: the budget lies within the interval.", is);
 }
 
+/// What title and summary leave out.
+std::string budget_reason(BudgetCheck const& check) {
+  std::string const place = budget_place(check);
+  if (!check.value)
+    return fmt::format("The recording has no {}, so the budget is neither met nor exceeded{}.",
+                       check.budget.fact, place);
+  if (check.verdict == GateVerdict::kFailed)
+    return fmt::format("The {} is beyond the limit{}.", check.interval ? "whole interval" : "value",
+                       place);
+  if (!check.interval) return fmt::format("Too few steps to know its variation{}.", place);
+  return fmt::format("The limit lies within the interval{}.", place);
+}
+
 /// Who or what makes the largest part of the change what it is.
 std::string cause_text(analyzer::Comparison const& comparison) {
   auto const largest = largest_part(comparison);
@@ -185,10 +198,12 @@ std::string settle_text(GateResult const& result, GateAnswer const& answer) {
           ? budget_of(result, answer).interval.has_value()
           : answer.noise && metric_of(result, answer).verdict == analyzer::Verdict::kUnclear;
   if (!was_tested) return {};
-  bool const vary_runs = answer.question != GateQuestion::kBudget &&
-                         metric_of(result, answer).change.unit == analyzer::CompareUnit::kRun;
-  bool const vary_pairs = answer.question != GateQuestion::kBudget &&
-                          metric_of(result, answer).change.unit == analyzer::CompareUnit::kPair;
+  if (answer.question == GateQuestion::kBudget)
+    return "A longer recording would hardly settle it: the value is about at the limit, or it "
+           "drifts. Leave more room between both.";
+
+  bool const vary_runs = metric_of(result, answer).change.unit == analyzer::CompareUnit::kRun;
+  bool const vary_pairs = metric_of(result, answer).change.unit == analyzer::CompareUnit::kPair;
 
   if (vary_pairs)
     return "More pairs would hardly settle it: "
@@ -351,6 +366,14 @@ std::string answer_message(GateResult const& result, GateAnswer const& answer) {
   }
   std::string const noise = noise_text(result, answer);
   return budget_message(budget_of(result, answer)) + (noise.empty() ? "" : " " + noise);
+}
+
+std::string answer_reason(GateResult const& result, GateAnswer const& answer) {
+  bool const is_budget = answer.question == GateQuestion::kBudget;
+  if (result.is_other_machine && !is_budget) return other_machine_text(result);
+  std::string const noise = noise_text(result, answer);
+  if (!is_budget) return noise;
+  return budget_reason(budget_of(result, answer)) + (noise.empty() ? "" : " " + noise);
 }
 
 std::string more_text(analyzer::MoreValues const& more) {

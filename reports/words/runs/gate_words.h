@@ -23,6 +23,8 @@ std::string answer_id(analyzer::GateResult const& result, analyzer::GateAnswer c
 std::string answer_summary(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
 /// Sentences: the result, its largest part, and for an unclear result what would settle it.
 std::string answer_message(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
+/// What title and summary of a check that did not pass leave out; empty without.
+std::string answer_reason(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
 /// Variation of the values, smallest detectable change, and what would settle an unclear result;
 /// empty if that is not known.
 std::string noise_text(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);

@@ -104,7 +104,7 @@ TEST_F(Check, BudgetsAreKeptOrBrokenOrUnclear) {
   write("b.toml", "[default]\nstep_time_ms = \"<= 1\"\n");
   expect_code("new --budget b.toml", 1, "step_time_ms <= 1 ms");
   write("b.toml", "[default]\nidle_share = \"<= 99 %\"\n");
-  expect_code("new --budget b.toml --steps 3:5", 3, "too few steps");
+  expect_code("new --budget b.toml --steps 3:5", 3, "Too few steps");
 }
 
 TEST_F(Check, MistakesInBudgetFilesHaveTheirPlace) {

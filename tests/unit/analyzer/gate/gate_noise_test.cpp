@@ -169,5 +169,17 @@ TEST(GateNoise, SoManyMoreStepsSettleABudget) {
   EXPECT_GE(settled, pairs * 6 / 10);
 }
 
+TEST(GateNoise, NothingSettlesABudgetAtTheValueItself) {
+  std::mt19937_64 random(4);
+  std::vector<Steps> const run = {noisy(1e6, 3e4, 50, random)};
+  MeanInterval const mean = measure_mean(run);
+  double const half = (mean.high - mean.low) / 2;
+  EXPECT_FALSE(values_to_settle(mean, mean.mean + half / 10).has_value());
+
+  auto const near = values_to_settle(mean, mean.mean + half / 2);
+  ASSERT_TRUE(near);
+  EXPECT_LE(near->count, kMostTimesMore * 50);
+}
+
 }  // namespace
 }  // namespace stepscope::analyzer
