@@ -52,7 +52,7 @@ std::string words_of(std::set<int64_t> const& steps, model::WholeSteps const& wh
   std::string const text = fmt::format("{}, numbers {}", base::format_count(steps.size()),
                                        range_of(*steps.begin(), *steps.rbegin()));
   if (!whole.has_choice()) return text;
-  return text + fmt::format("; a slice of {}, the others are cut",
+  return text + fmt::format("; cut out for {}, the others are context",
                             range_of(whole.chosen_first, whole.chosen_last));
 }
 
@@ -75,9 +75,9 @@ nlohmann::json json_of(import::RankSource const& rank) {
   if (auto const numbers = step_numbers(source); !numbers.empty())
     steps = {{"count", numbers.size()}, {"first", *numbers.begin()}, {"last", *numbers.rbegin()}};
 
-  nlohmann::json slice = nullptr;
+  nlohmann::json cut_for = nullptr;
   if (model::WholeSteps const& whole = info.whole_steps; whole.has_choice())
-    slice = {{"first", whole.chosen_first}, {"last", whole.chosen_last}};
+    cut_for = {{"first", whole.chosen_first}, {"last", whole.chosen_last}};
 
   return {{"file", rank.file},        {"rank", info.rank},
           {"host", info.host},        {"command", info.command},
@@ -85,7 +85,7 @@ nlohmann::json json_of(import::RankSource const& rank) {
           {"events", sum_of(events)}, {"duration_ns", source.time_range().length()},
           {"dropped", log.dropped},   {"truncated", log.truncated},
           {"tracks", tracks},         {"facts", info.facts},
-          {"steps", steps},           {"slice_of_steps", slice}};
+          {"steps", steps},           {"cut_out_for_steps", cut_for}};
 }
 
 /// Command lines are long, and names of megabytes exist.

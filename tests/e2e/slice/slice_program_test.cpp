@@ -129,9 +129,9 @@ TEST_F(Slice, IsAnalyzedAsTheStepsThatItWasMadeFor) {
       for (char const* const key : {"gain_alone", "gain_after_above"}) finding.erase(key);
   EXPECT_TRUE(json::diff(asked, analysis).empty()) << json::diff(asked, analysis).dump(1);
 
-  EXPECT_NE(stepscope("info part").output.find("; a slice of 5 to 6, the others are cut"),
+  EXPECT_NE(stepscope("info part").output.find("; cut out for 5 to 6, the others are context"),
             std::string::npos);
-  EXPECT_EQ(json::parse(stepscope("info part --json").output)[0]["slice_of_steps"]["first"], 5);
+  EXPECT_EQ(json::parse(stepscope("info part --json").output)[0]["cut_out_for_steps"]["first"], 5);
 }
 
 TEST_F(Slice, OfASliceKnowsTheStepsOfTheWholeRun) {
