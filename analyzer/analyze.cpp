@@ -103,6 +103,7 @@ class RunAnalyzer {
   /// and collectives. Errors: those of reading.
   std::optional<base::Error> observe() {
     observe_skeletons();
+    narrow_to_slice();
     auto error = processes_.observers ? observe_elsewhere() : observe_here();
     peers_ = {};
     waits_ = {};
@@ -113,6 +114,7 @@ class RunAnalyzer {
   /// Errors: those of find_path().
   base::Expected<Analysis> finish(std::function<Path()> const& find_path) {
     bool const is_part = options_.rank || options_.steps;
+    results_.is_of_chosen_steps = options_.steps.has_value();
     Path path;
     auto const follow_path = [&] { path = find_path(); };
     auto const conclude = [&] {
@@ -138,6 +140,8 @@ class RunAnalyzer {
 
   [[nodiscard]] std::vector<DeviceOps> const& devices() const { return devices_; }
   [[nodiscard]] HostSteps const& host_steps() const { return host_steps_; }
+  /// The options as asked for; after observe() with the steps of a slice.
+  [[nodiscard]] AnalyzeOptions const& options() const { return options_; }
   [[nodiscard]] Analysis const& results() const { return results_; }
 
  private:
@@ -154,6 +158,29 @@ class RunAnalyzer {
                          [&] { waits_ = wait_times(results_.collectives, devices_); },
                          [&] { attribution_.emplace(results_.collectives); },
                          [&] { pipelines_.emplace(results_.collectives); });
+  }
+
+  /// A slice is analyzed as the steps that it was made for: others are in it for what led to them.
+  /// One of a time without a whole step was made for none, and all of it counts.
+  void narrow_to_slice() {
+    if (options_.steps) return;
+    std::optional<std::pair<int64_t, int64_t>> wanted;
+    bool is_any_there = false;
+    for (size_t process = 0; process < host_steps_.threads.size(); ++process) {
+      model::WholeSteps const& slice = processes_.skeleton.ranks[process].trace.info().whole_steps;
+      for (std::vector<HostStep> const& steps : host_steps_.threads[process]) {
+        if (steps.empty()) continue;
+        std::pair const chosen(slice.chosen_first, slice.chosen_last);
+        if (!slice.has_choice() || wanted.value_or(chosen) != chosen) return;
+        wanted = chosen;
+        is_any_there =
+            is_any_there || std::any_of(steps.begin(), steps.end(), [&](HostStep const& step) {
+              return chosen.first <= step.index && step.index <= chosen.second;
+            });
+      }
+    }
+
+    if (is_any_there) options_.steps = wanted;
   }
 
   std::optional<base::Error> observe_here() {
@@ -338,7 +365,7 @@ class RunAnalyzer {
   void judge() { results_.findings = find_all(processes_.skeleton, results_, steps_); }
 
   Processes const& processes_;
-  AnalyzeOptions const& options_;
+  AnalyzeOptions options_;
   std::vector<DeviceOps> devices_;  ///< of the skeleton
   HostSteps host_steps_;
   Analysis results_;
@@ -351,22 +378,7 @@ class RunAnalyzer {
   std::atomic<bool> stop_ = false;
 };
 
-/// A slice is analyzed as the steps that it was made for: others are in it for what led to them.
-AnalyzeOptions with_steps_of_slice(model::Run const& run, AnalyzeOptions options) {
-  if (options.steps || run.ranks.empty()) return options;
-  model::WholeSteps const& slice = run.ranks.front().trace.info().whole_steps;
-  bool const is_same_everywhere =
-      std::all_of(run.ranks.begin(), run.ranks.end(), [&](model::RankTrace const& rank) {
-        model::WholeSteps const& other = rank.trace.info().whole_steps;
-        return other.has_choice() && other.chosen_first == slice.chosen_first &&
-               other.chosen_last == slice.chosen_last;
-      });
-
-  if (is_same_everywhere) options.steps = {slice.chosen_first, slice.chosen_last};
-  return options;
-}
-
-/// A part of a run does not show what the rest of it would wait for.
+/// Some ranks of a run do not show what the others would wait for; of some steps `whatif` tells.
 bool wants_gains(AnalyzeOptions const& options) {
   return options.wants_gains && !options.steps && !options.rank;
 }
@@ -382,8 +394,7 @@ bool has_marked_steps(model::Run const& skeleton) {
   return find_host_steps(skeleton).source != StepSource::kNone;
 }
 
-Analysis analyze(model::Run const& run, AnalyzeOptions const& asked) {
-  AnalyzeOptions const options = with_steps_of_slice(run, asked);
+Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
   using Whole = std::shared_ptr<model::RankTrace const>;
   Processes const processes{
       run,
@@ -397,19 +408,18 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& asked) {
     ReadRange read;
     if (!is_path_of_all(run, results))
       return find_streamed_path(streamed_in_memory(run),
-                                {analyzer.devices(), analyzer.host_steps(), results}, options,
-                                read);
+                                {analyzer.devices(), analyzer.host_steps(), results},
+                                analyzer.options(), read);
     return find_critical_path({analyzer.devices(), analyzer.host_steps(), results.collectives,
                                results.devices, results.steps, options.launch_latency_limit_ns});
   };
   Analysis analysis = *analyzer.finish(find_path);
-  if (wants_gains(asked)) find_replayed_gains(run, analyzer.host_steps(), analysis);
+  if (wants_gains(options)) find_replayed_gains(run, analyzer.host_steps(), analysis);
   return analysis;
 }
 
-base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& asked,
+base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options,
                                  ProcessObservers const& observers) {
-  AnalyzeOptions const options = with_steps_of_slice(run.skeleton, asked);
   using Whole = std::shared_ptr<model::RankTrace const>;
   auto const read = [&](size_t process) -> Processes::Whole {
     auto rank = run.read(process);
@@ -423,9 +433,9 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& a
   ReadRange of_path;  // the replay looks into less of the run
   auto analysis = analyzer.finish([&] {
     return find_streamed_path(run, {analyzer.devices(), analyzer.host_steps(), analyzer.results()},
-                              options, of_path);
+                              analyzer.options(), of_path);
   });
-  if (!analysis || !wants_gains(asked)) return analysis;
+  if (!analysis || !wants_gains(options)) return analysis;
 
   auto const found = find_replayed_gains(run, analyzer.host_steps(), *analysis, std::move(of_path));
   if (!found) return base::fail_with(found);

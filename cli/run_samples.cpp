@@ -15,7 +15,8 @@ base::Expected<void> refuse_repeated(std::vector<std::string> const& paths) {
   for (std::string const& path : paths) {
     std::error_code unknown;  // the reader says why a path leads nowhere
     auto const place = std::filesystem::weakly_canonical(path, unknown);
-    if (!unknown && !seen.insert(place).second)
+    bool const is_there = std::filesystem::exists(place, unknown);
+    if (is_there && !seen.insert(place).second)
       return base::fail(
           "{}: is named twice, which says nothing about how much runs differ: name each recording "
           "once",

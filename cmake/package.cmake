@@ -57,7 +57,7 @@ endif()
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION share/doc/stepscope COMPONENT docs)
 install(FILES LICENSE DESTINATION share/doc/stepscope RENAME copyright COMPONENT docs)
 install(DIRECTORY docs/guide docs/reference docs/design docs/images DESTINATION share/doc/stepscope/docs COMPONENT docs)
-install(DIRECTORY examples DESTINATION share/doc/stepscope COMPONENT docs)
+install(DIRECTORY examples DESTINATION share/doc/stepscope COMPONENT docs USE_SOURCE_PERMISSIONS)
 
 if(STEPSCOPE_PORTABLE)
   # The viewer shares its process with the system's graphics drivers. With a C++ library of its own inside it cannot force an

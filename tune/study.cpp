@@ -179,8 +179,8 @@ std::optional<Action> Study::learn() {
     if (trial.kind == TrialKind::kRecording && trial.settings == from) recording = &trial;
 
   bool const is_first = from == default_settings(space_);
-  bool const has_time =
-      !shows_large_gains_only() || has_time_for(is_first ? 0 : 1 + confirming_pairs());
+  bool const has_time = !shows_large_gains_only() ||
+                        (left_s() > 0 && has_time_for(is_first ? 0 : 1 + confirming_pairs()));
   if (is_any_predictable && recording == nullptr && has_time)
     return pair_of(start(TrialKind::kRecording, from, from));
   bool const can_predict =
@@ -462,9 +462,16 @@ StudyAnswer Study::answer() const {
   }
   for (size_t i = 0; i < candidates_.size() && is_predicted_; ++i)
     answer.untried += is_open(i) ? 1 : 0;
-  if (outcome_ == StudyOutcome::kTooNoisy && noise()) {
+
+  answer.is_predicted =
+      std::any_of(predictions_.begin(), predictions_.end(),
+                  [](Prediction const& prediction) { return prediction.saving.has_value(); });
+  if (outcome_ == StudyOutcome::kTooNoisy) {
     answer.promised = promised();
-    answer.lacks_time = answer.promised || needed_pairs(*noise(), options_.rule) > 0;
+    bool const is_shown_later =
+        answer.promised && answer.promised->seconds && !answer.promised->changes_numerics;
+    auto const of_first = first_noise();
+    answer.lacks_time = is_shown_later || (of_first && of_first->needed > 0);
   }
   return answer;
 }
@@ -472,8 +479,9 @@ StudyAnswer Study::answer() const {
 std::vector<UntriedSetting> Study::untried() const {
   std::vector<UntriedSetting> untried;
   bool const has_begun = !trials_.empty() && trials_.front().verdict == TrialVerdict::kDone;
-  if (!has_begun || outcome_ == StudyOutcome::kTooNoisy) return untried;
-  bool const is_too_noisy = shows_large_gains_only() && needed_pairs(*noise(), options_.rule) == 0;
+  if (!has_begun) return untried;
+  auto const of_first = first_noise();
+  bool const is_too_noisy = of_first && of_first->needed == 0;
   Settings const from = best();
   // A search that goes on from its file has no candidates where its answer is there already.
   auto const candidates = knows_candidates_ ? candidates_ : candidates_from(space_, from);
@@ -488,7 +496,9 @@ std::vector<UntriedSetting> Study::untried() const {
     UntriedSetting& setting = untried.emplace_back();
     setting.settings = candidate.settings;
     if (is_predicted_) setting.prediction = predictions_[i];
-    if (is_too_noisy) setting.reason = UntriedReason::kNoise;
+    bool const is_shown = is_predicted_ && worth(i) > options_.rule.min_effect &&
+                          seconds_to_show(worth(i)).has_value();
+    if (is_too_noisy && !is_shown) setting.reason = UntriedReason::kNoise;
     if (screening_of(candidate).is_out) setting.reason = UntriedReason::kScreenedOut;
     if (is_taken_back(candidate.settings)) setting.reason = UntriedReason::kTakenBack;
   }

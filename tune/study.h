@@ -75,11 +75,12 @@ struct FurtherPairs {
   TrialVerdict verdict = TrialVerdict::kRunning;
   std::string reason;
 };
-/// A setting that is predicted to save enough to show on a noisy machine.
+/// The untried setting with the largest predicted saving.
 struct PromisedSetting {
   Settings settings;
-  double saving = 0;
-  double seconds = 0;  ///< to find and to confirm it
+  double saving = 0;              ///< predicted saving × trust
+  std::optional<double> seconds;  ///< to find and to confirm it; none: the noise hides it
+  bool changes_numerics = false;  ///< and may not be taken
 };
 struct StudyAnswer {
   StudyOutcome outcome = StudyOutcome::kOpen;
@@ -93,6 +94,7 @@ struct StudyAnswer {
   /// predicted, take longer than the budget has.
   bool lacks_time = false;
   std::optional<PromisedSetting> promised;  ///< likewise
+  bool is_predicted = false;                ///< a replay says something of a setting
 };
 
 /// Why a setting has no trial.
@@ -133,6 +135,16 @@ class Study {
   /// The best settings that were accepted, else the default ones.
   [[nodiscard]] Settings best() const;
   [[nodiscard]] std::optional<PairNoise> noise() const;
+  /// The noise of the default settings alone tells whether a search is too noisy.
+  struct FirstNoise {
+    PairNoise noise;
+    size_t needed = 0;   ///< pairs of the smallest saving that is looked for; 0: too many
+    double seconds = 0;  ///< to find and to confirm it
+    double left_s = 0;   ///< of the budget, after these pairs
+  };
+  [[nodiscard]] std::optional<FirstNoise> first_noise() const;
+  /// Whether only savings are tried that are predicted to be large enough to show.
+  [[nodiscard]] bool shows_large_gains_only() const;
   /// Measured / predicted of a meaning, from what was measured; 1 before.
   [[nodiscard]] double trust_in(std::string const& meaning) const;
   [[nodiscard]] double spent_s() const;
@@ -168,9 +180,9 @@ class Study {
   void use_probe(size_t knob, Trial const& probe);
   [[nodiscard]] Saving saving_of_cost(Candidate const& candidate, Saving const& of_step) const;
   std::optional<Action> start_candidate();
-  [[nodiscard]] bool shows_large_gains_only() const;
   [[nodiscard]] std::string too_noisy_reason() const;
-  [[nodiscard]] std::optional<size_t> largest_promise() const;
+  [[nodiscard]] std::optional<size_t> largest_promise(bool has_to_show) const;
+  [[nodiscard]] std::optional<double> seconds_to_show(double saving) const;
   [[nodiscard]] std::optional<PromisedSetting> promised() const;
   std::optional<Action> start_large_gain();
   [[nodiscard]] double expected_saving() const;

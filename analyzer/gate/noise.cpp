@@ -205,7 +205,9 @@ std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limi
   if (!mean.is_known || is_drift || away <= 0) return std::nullopt;
 
   double const independent_share = mean.independent / static_cast<double>(mean.values);
-  size_t const most = std::min(most_more(mean.unit), kMostTimesMore * mean.values);
+  size_t most = most_more(mean.unit);
+  if (mean.unit == CompareUnit::kStep)
+    most = std::min(most, std::max(kMostTimesMoreSteps * mean.values, kMostMoreSteps));
   auto const count = least_count(most, [&](size_t k) {
     double const values = (static_cast<double>(mean.values + k)) * independent_share;
     if (values <= 1) return false;

@@ -38,8 +38,8 @@ struct MoreValues {
 /// Stepscope never asks for more than this: recording it is not practical. A run is a program that
 /// starts and warms up each time.
 inline constexpr size_t kMostMoreValues = 10'000, kMostMoreRuns = 100;
-/// A limit that takes so many times as many values is about at the value itself.
-inline constexpr size_t kMostTimesMore = 10;
+/// A limit that takes so many times as many steps, or so many, is about at the value itself.
+inline constexpr size_t kMostTimesMoreSteps = 10, kMostMoreSteps = 1000;
 
 struct Noise {
   double deviation = 0;          ///< of one value, in the unit of the number

@@ -33,6 +33,7 @@ struct Analysis {
   std::vector<StepStats> steps;  ///< by (ref, step)
   std::optional<RepeatedLayers>
       layers;  ///< where layers repeat and no whole step was recorded; then there are no steps
+  bool is_of_chosen_steps = false;  ///< collectives, kernels and the like are of these steps alone
   uint64_t ops_outside_steps = 0;
   IdleGaps gaps;                      ///< by (ref, time)
   std::vector<HostOpStats> host_ops;  ///< by (ref, idle time descending), those without a name

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "analyzer/metrics/communication/collectives.h"
 #include "analyzer/metrics/steps/measured_steps.h"
 
 namespace stepscope::analyzer {
@@ -53,10 +54,13 @@ base::Expected<ReplayPart> read_part(StreamedRun const& run, HostSteps const& st
 
   part.devices = index_devices(*part.run);
   part.host_steps = steps;
+  // A step waits for what happens before it: the collectives of all steps are replayed.
+  std::vector<CollectiveStats> matched;
+  if (analysis.is_of_chosen_steps) matched = match_collectives(index_devices(run.skeleton));
+  auto const& collectives = analysis.is_of_chosen_steps ? matched : analysis.collectives;
   part.collectives =
-      part.is_all
-          ? collectives_of_whole(analysis.collectives, index_devices(run.skeleton), part.devices)
-          : collectives_in_range(analysis.collectives, part.devices, is_chosen, range);
+      part.is_all ? collectives_of_whole(collectives, index_devices(run.skeleton), part.devices)
+                  : collectives_in_range(collectives, part.devices, is_chosen, range);
   part.periods = periods_in(analysis, part.chosen);
   return part;
 }
@@ -66,7 +70,9 @@ ReplayPart whole_part(model::Run const& run, HostSteps const& steps, Analysis co
   part.run = &run;
   part.devices = index_devices(run);
   part.host_steps = steps;
-  part.collectives = analysis.collectives;
+  part.collectives =
+      analysis.is_of_chosen_steps ? match_collectives(part.devices) : analysis.collectives;
+
   for (DeviceStats const& device : analysis.devices)
     part.chosen.push_back(facts_for_path(device, device.window));
   part.periods = periods_in(analysis, part.chosen);

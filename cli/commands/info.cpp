@@ -46,14 +46,25 @@ std::string range_of(int64_t first, int64_t last) {
   return first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
 }
 
+/// The steps that a slice was made for, as far as they are there. The last may be before the first:
+/// then none is.
+std::optional<std::pair<int64_t, int64_t>> chosen_of(std::set<int64_t> const& steps,
+                                                     model::WholeSteps const& whole) {
+  if (steps.empty() || !whole.has_choice()) return std::nullopt;
+  return std::pair(std::max(whole.chosen_first, *steps.begin()),
+                   std::min(whole.chosen_last, *steps.rbegin()));
+}
+
 /// "12, numbers 100 to 111"; empty without. A slice names the steps that it was made for.
 std::string words_of(std::set<int64_t> const& steps, model::WholeSteps const& whole) {
   if (steps.empty()) return {};
   std::string const text = fmt::format("{}, numbers {}", base::format_count(steps.size()),
                                        range_of(*steps.begin(), *steps.rbegin()));
-  if (!whole.has_choice()) return text;
+  auto const chosen = chosen_of(steps, whole);
+  if (!chosen || *chosen == std::pair(*steps.begin(), *steps.rbegin())) return text;
+  if (chosen->first > chosen->second) return text + "; none of them whole";
   return text + fmt::format("; cut out for {}, the others are context",
-                            range_of(whole.chosen_first, whole.chosen_last));
+                            range_of(chosen->first, chosen->second));
 }
 
 nlohmann::json json_of(import::RankSource const& rank) {
@@ -71,13 +82,13 @@ nlohmann::json json_of(import::RankSource const& rank) {
                       {"dropped", track.dropped}});
   }
 
-  nlohmann::json steps = nullptr;
-  if (auto const numbers = step_numbers(source); !numbers.empty())
+  nlohmann::json steps = nullptr, cut_for = nullptr;
+  if (auto const numbers = step_numbers(source); !numbers.empty()) {
     steps = {{"count", numbers.size()}, {"first", *numbers.begin()}, {"last", *numbers.rbegin()}};
-
-  nlohmann::json cut_for = nullptr;
-  if (model::WholeSteps const& whole = info.whole_steps; whole.has_choice())
-    cut_for = {{"first", whole.chosen_first}, {"last", whole.chosen_last}};
+    auto const chosen = chosen_of(numbers, info.whole_steps);
+    if (chosen && chosen->first <= chosen->second)
+      cut_for = {{"first", chosen->first}, {"last", chosen->second}};
+  }
 
   return {{"file", rank.file},        {"rank", info.rank},
           {"host", info.host},        {"command", info.command},

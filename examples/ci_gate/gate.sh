@@ -80,7 +80,9 @@ while :; do
   run_check "${made[@]}" --baseline "${base[@]}" --paired >"$out/check.log" 2>&1 || status=$?
   if ((status != 3 || ${#made[@]} >= most)); then break; fi
   wanted=$((${#made[@]} * 3 / 2 + 1))
+  echo "gate.sh: unclear after ${#made[@]} pairs of runs, more are made (at most $most)" >&2
   for ((i = ${#made[@]} + 1; i <= wanted && i <= most; ++i)); do make "$i"; done
 done
 cat "$out/check.log"
+if ((status == 3)); then echo "gate.sh: still unclear after ${#made[@]} pairs of runs; GATE_MOST_RUNS is $most" >&2; fi
 exit "$status"

@@ -25,7 +25,7 @@ std::string_view marker(analyzer::GateVerdict verdict) {
 }
 
 std::string answers_text(analyzer::GateResult const& result, Paint const& paint, int width) {
-  std::string text;
+  std::string text, last_reason;
   for (analyzer::GateAnswer const& answer : result.answers) {
     std::string const mark(marker(answer.verdict));
     bool const is_good = answer.verdict == analyzer::GateVerdict::kPassed;
@@ -34,8 +34,10 @@ std::string answers_text(analyzer::GateResult const& result, Paint const& paint,
         wrapped(fmt::format("{}: {}", answer_title(result, answer), answer_summary(result, answer)),
                 width, fmt::format("  {}  ", is_good ? mark : paint.bold(mark)), "           ");
 
-    std::string const more = answer_reason(result, answer);
-    if (!is_good && !more.empty()) text += wrapped(more, width, "           ", "           ");
+    if (is_good) continue;
+    std::string reason = answer_reason(result, answer);
+    if (reason != last_reason) text += wrapped(reason, width, "           ", "           ");
+    last_reason = std::move(reason);
   }
 
   return text;

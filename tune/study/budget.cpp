@@ -12,14 +12,14 @@ double Study::spent_s() const {
 }
 
 double Study::enough_s() const {
-  bool const is_early = outcome_ == StudyOutcome::kTooNoisy;
-  size_t const left = is_early ? candidates_from(space_, best()).size() : untried().size();
   size_t const each = pairs_for(2 * options_.rule.min_effect);
-  return spent_s() + static_cast<double>((left + 1) * each) * pair_seconds();
+  double const all_s = static_cast<double>((untried().size() + 1) * each) * pair_seconds();
+  return std::max(spent_s() + all_s, enough_for_one_s());
 }
 
 double Study::enough_for_one_s() const {
-  if (auto const promise = promised()) return spent_s() + promise->seconds;
+  if (auto const promise = promised(); promise && promise->seconds)
+    return spent_s() + *promise->seconds;
   size_t const each = pairs_for(2 * options_.rule.min_effect);
   return spent_s() + static_cast<double>(2 * each) * pair_seconds();
 }

@@ -6,26 +6,31 @@
 #include "tune/study.h"
 
 namespace stepscope::tune {
-namespace {
 
-/// What is found by `needed` pairs is confirmed by as many new ones.
-double seconds_to_show(size_t needed, Trial const& first) {
+std::optional<Study::FirstNoise> Study::first_noise() const {
+  bool const is_measured = !trials_.empty() && trials_.front().kind == TrialKind::kNoise &&
+                           trials_.front().verdict == TrialVerdict::kDone &&
+                           !trials_.front().pairs.empty();
+  if (!is_measured) return std::nullopt;
+
+  Trial const& first = trials_.front();
+  FirstNoise of_first;
+  of_first.noise = noise_of_equal_pairs(first.pairs);
+  of_first.needed = needed_pairs(of_first.noise, options_.rule);
+
+  // What is found is confirmed by as many new pairs.
+  size_t const pairs = of_first.needed + std::max(of_first.needed, kFewestConfirming);
   double const pair_s = first.seconds / static_cast<double>(first.pairs.size());
-  return static_cast<double>(needed + std::max(needed, kFewestConfirming)) * pair_s;
+  of_first.seconds = static_cast<double>(pairs) * pair_s;
+  // A search that had more time before than it has now was not short of it.
+  of_first.left_s = std::max(std::max(options_.time_s, spent_s()) - first.seconds, 0.0);
+  return of_first;
 }
 
-}  // namespace
-
-/// Read from the noise of the default settings alone, so the answer stays the same while the search
-/// goes on.
+/// The answer stays the same while the search goes on.
 bool Study::shows_large_gains_only() const {
-  if (trials_.empty() || trials_.front().verdict != TrialVerdict::kDone) return false;
-  Trial const& first = trials_.front();
-  if (first.pairs.empty()) return false;
-
-  size_t const needed = needed_pairs(noise_of_equal_pairs(first.pairs), options_.rule);
-  if (needed == 0) return true;
-  return options_.time_s - first.seconds < seconds_to_show(needed, first);
+  auto const of_first = first_noise();
+  return of_first && (of_first->needed == 0 || of_first->left_s < of_first->seconds);
 }
 
 /// What the accepted settings save, and the ones that are being measured.
@@ -41,49 +46,56 @@ double Study::expected_saving() const {
   return 1 - left;
 }
 
-/// The candidate with the largest predicted saving that pairs can show: it needs the fewest of
-/// them.
-std::optional<size_t> Study::largest_promise() const {
+std::optional<double> Study::seconds_to_show(double saving) const {
+  auto const noise_now = noise();
+  size_t const needed = noise_now ? needed_pairs(*noise_now, options_.rule, saving) : 0;
+  if (needed == 0) return std::nullopt;
+  return static_cast<double>(needed + pairs_for(saving)) * pair_seconds();
+}
+
+/// The open candidate with the largest predicted saving needs the fewest pairs. `has_to_show`: only
+/// one that may be taken, and only if pairs can show it.
+std::optional<size_t> Study::largest_promise(bool has_to_show) const {
   std::optional<size_t> largest;
   for (size_t i = 0; i < candidates_.size() && is_predicted_; ++i) {
-    bool const is_allowed = options_.allows_numerics || !candidates_[i].changes_numerics;
-    bool const is_shown =
-        worth(i) > options_.rule.min_effect && needed_pairs(*noise(), options_.rule, worth(i)) > 0;
-    if (!is_allowed || !is_shown || !is_open(i)) continue;
-    if (!largest || worth(i) > worth(*largest)) largest = i;
+    double const saving = worth(i);
+    if (saving <= (largest ? worth(*largest) : options_.rule.min_effect)) continue;
+    bool const may_be_taken = options_.allows_numerics || !candidates_[i].changes_numerics;
+    if ((may_be_taken || !has_to_show) && is_open(i)) largest = i;
   }
+
+  if (largest && has_to_show && !seconds_to_show(worth(*largest))) return std::nullopt;
   return largest;
 }
 
+std::optional<PromisedSetting> Study::promised() const {
+  auto const shown = largest_promise(true);
+  auto const largest = shown ? shown : largest_promise(false);
+  if (!largest) return std::nullopt;
+  Candidate const& candidate = candidates_[*largest];
+  return PromisedSetting{candidate.settings, worth(*largest), seconds_to_show(worth(*largest)),
+                         candidate.changes_numerics && !options_.allows_numerics};
+}
+
 std::optional<Action> Study::start_large_gain() {
-  auto const promise = promised();
-  if (!promise || promise->seconds > left_s()) return std::nullopt;
-  return verify(*largest_promise());
+  auto const chosen = largest_promise(true);
+  if (!chosen || *seconds_to_show(worth(*chosen)) > left_s()) return std::nullopt;
+  return verify(*chosen);
 }
 
 std::string Study::too_noisy_reason() const {
-  Trial const& first = trials_.front();
-  PairNoise const noise_of_first = noise_of_equal_pairs(first.pairs);
-  size_t const needed = needed_pairs(noise_of_first, options_.rule);
+  auto const of_first = first_noise();
+  if (!of_first) return {};
+  std::string const sigma = fmt::format("{:.1f} %", of_first->noise.sigma * 100);
   std::string const least = fmt::format("{:.1f} %", 200 * options_.rule.min_effect);
 
-  std::string const what =
-      needed == 0
-          ? fmt::format("{} pairs do not show a saving of {}", options_.rule.most_pairs, least)
-          : fmt::format(
-                "a saving of {} takes {:.0f} s to be found and confirmed, where {:.0f} s are left",
-                least, seconds_to_show(needed, first),
-                std::max(options_.time_s - first.seconds, 0.0));
-  return fmt::format("equal runs differ by {:.1f} %: {}", noise_of_first.sigma * 100, what);
-}
-
-std::optional<PromisedSetting> Study::promised() const {
-  auto const largest = largest_promise();
-  if (!largest) return std::nullopt;
-  double const saving = worth(*largest);
-  size_t const pairs = needed_pairs(*noise(), options_.rule, saving) + pairs_for(saving);
-  return PromisedSetting{candidates_[*largest].settings, saving,
-                         static_cast<double>(pairs) * pair_seconds()};
+  if (of_first->needed == 0)
+    return fmt::format("equal runs differ by {}: {} pairs do not show a saving of {}", sigma,
+                       options_.rule.most_pairs, least);
+  return fmt::format(
+      "equal runs differ by {}: a saving of {} takes {:.0f} s to be found and confirmed, where "
+      "{:.0f} s are left",
+      sigma, least, of_first->seconds, of_first->left_s);
 }
 
 }  // namespace stepscope::tune

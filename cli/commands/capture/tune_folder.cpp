@@ -139,6 +139,12 @@ base::Expected<void> TuneFolder::open_trials(size_t whole_bytes) {
   return write_all(trials_file_, tune::log_header(fingerprint_of_plan(plan_)), path);
 }
 
+base::Expected<void> TuneFolder::keep_time(double seconds) {
+  if (seconds == plan_.time_s) return {};
+  set_time(seconds);
+  return base::write_file_atomically(plan_path(path_), plan_text(plan_));
+}
+
 base::Expected<void> TuneFolder::append(std::vector<tune::Trial> const& trials) {
   for (tune::Trial const& trial : trials)
     if (auto const written =

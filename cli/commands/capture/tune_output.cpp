@@ -93,23 +93,6 @@ std::string faster_text(double saving) {
   return ": " + reports::gain_text(1 / (1 - saving) - 1);
 }
 
-/// What is known of savings that a noisy machine would show.
-std::string larger_text(StudyAnswer const& answer, Study const& study) {
-  if (answer.promised) {
-    tune::Space const& space = study.space();
-    return fmt::format(
-        "; {} is predicted to save {}, which takes {}",
-        tune::changed_text(space, answer.promised->settings, tune::default_settings(space)),
-        percent_text(answer.promised->saving), time_text(answer.promised->seconds));
-  }
-
-  if (answer.measured > 0) return ", and no larger one was found";
-  bool const is_predicted =
-      std::any_of(study.trials().begin(), study.trials().end(),
-                  [](Trial const& trial) { return trial.kind == TrialKind::kRecording; });
-  return is_predicted ? ", and no larger one is predicted" : "";
-}
-
 std::string headline(StudyAnswer const& answer, Study const& study) {
   tune::Space const& space = study.space();
   std::string const least = percent_text(study.options().rule.min_effect);
@@ -134,8 +117,7 @@ std::string headline(StudyAnswer const& answer, Study const& study) {
       return fmt::format("Not confirmed: {} saves {} in new pairs. {}.", best, saving,
                          answer.reason);
     case StudyOutcome::kTooNoisy:
-      return fmt::format("Too {}: {}{}.", answer.lacks_time ? "little time" : "noisy",
-                         answer.reason, larger_text(answer, study));
+      return base::printable(reports::tuning_headline(study));
     case StudyOutcome::kFailed:
       return fmt::format("The default settings do not run: {}.", answer.reason);
     case StudyOutcome::kOpen:
@@ -201,7 +183,10 @@ std::string answer_text(TuneFolder const& folder, Study const& study) {
   tune::Space const& space = study.space();
   std::string text = headline(answer, study) + "\n\n";
   text += further_text(answer);
-  if (!study.trials().empty()) text += noise_text(study) + "\n" + count_text(study, answer) + "\n";
+  if (!study.trials().empty()) {
+    if (answer.outcome != StudyOutcome::kTooNoisy) text += noise_text(study) + "\n";
+    text += count_text(study, answer) + "\n";
+  }
 
   for (Trial const& trial : study.trials()) {
     bool const is_part =

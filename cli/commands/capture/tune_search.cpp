@@ -21,10 +21,12 @@ std::string predict(tune::Study& study, tune::Action const& action) {
   return reason;
 }
 
-void explain_unpredicted(std::string const& reason) {
-  if (!reason.empty())
-    fmt::print(stderr, "stepscope: no predictions, all candidates are measured: {}\n",
-               base::printable(reason));
+void explain_unpredicted(tune::Study const& study, std::string const& reason) {
+  if (reason.empty()) return;
+  std::string_view const what = study.shows_large_gains_only()
+                                    ? "no predictions, and no candidate is measured without one"
+                                    : "no predictions, all candidates are measured";
+  fmt::print(stderr, "stepscope: {}: {}\n", what, base::printable(reason));
 }
 
 int exit_code_of(tune::StudyAnswer const& answer) {
@@ -101,7 +103,7 @@ std::string predict_next(tune::Study& study, tune::Action& action) {
 
 tune::Action next_to_run(tune::Study& study) {
   tune::Action action;
-  explain_unpredicted(predict_next(study, action));
+  explain_unpredicted(study, predict_next(study, action));
   return action;
 }
 
@@ -129,7 +131,7 @@ int search(TuneFolder& folder, SearchOptions const& options) {
 
     if (action.kind == tune::ActionKind::kPredict) {
       unpredicted = predict(study, action);
-      explain_unpredicted(unpredicted);
+      explain_unpredicted(study, unpredicted);
     } else {
       auto const end = carry_out(runs, study, action);
       if (!end) return report_error(end.error());

@@ -136,9 +136,12 @@ std::string budget_reason(BudgetCheck const& check) {
   if (!check.value)
     return fmt::format("The recording has no {}, so the budget is neither met nor exceeded{}.",
                        check.budget.fact, place);
+
   if (check.verdict == GateVerdict::kFailed)
-    return fmt::format("The {} is beyond the limit{}.", check.interval ? "whole interval" : "value",
-                       place);
+    return fmt::format(
+        "The {} is beyond the limit{}.",
+        check.interval && check.interval->low < check.interval->high ? "whole interval" : "value",
+        place);
   if (!check.interval) return fmt::format("Too few steps to know its variation{}.", place);
   return fmt::format("The limit lies within the interval{}.", place);
 }
@@ -160,15 +163,14 @@ std::string other_machine_text(GateResult const& result) {
   }
 
   return fmt::format(
-      "UNCLEAR: "
-      "the baseline was recorded on another machine ({}), "
+      "The baseline was recorded on another machine ({}), "
       "so a difference says nothing about the program. Record a baseline on this machine.",
       list);
 }
 
 std::string step_message(GateResult const& result, GateAnswer const& answer) {
   analyzer::Comparison const& comparison = *result.comparison;
-  if (result.is_other_machine) return other_machine_text(result);
+  if (result.is_other_machine) return "UNCLEAR: " + other_machine_text(result);
   std::string const noise = noise_text(result, answer);
   std::string text = headline(comparison);
   if (answer.verdict == GateVerdict::kFailed) text += cause_text(comparison);
@@ -176,7 +178,7 @@ std::string step_message(GateResult const& result, GateAnswer const& answer) {
 }
 
 std::string memory_message(GateResult const& result, GateAnswer const& answer) {
-  if (result.is_other_machine) return other_machine_text(result);
+  if (result.is_other_machine) return "UNCLEAR: " + other_machine_text(result);
   Metric const& metric = metric_of(result, answer);
   std::string_view word = metric.verdict == analyzer::Verdict::kLess ? "LESS" : "SAME";
   if (answer.verdict == GateVerdict::kFailed) word = "MORE";
@@ -199,8 +201,12 @@ std::string settle_text(GateResult const& result, GateAnswer const& answer) {
           : answer.noise && metric_of(result, answer).verdict == analyzer::Verdict::kUnclear;
   if (!was_tested) return {};
   if (answer.question == GateQuestion::kBudget)
-    return "A longer recording would hardly settle it: the value is about at the limit, or it "
-           "drifts. Leave more room between both.";
+    return budget_of(result, answer).interval->unit == analyzer::CompareUnit::kRun
+               ? "More runs would hardly settle it: the value is about at the limit. Leave more "
+                 "room between both."
+               : "A longer recording would hardly settle it: the value is about at the limit, or "
+                 "it "
+                 "drifts. Leave more room between both.";
 
   bool const vary_runs = metric_of(result, answer).change.unit == analyzer::CompareUnit::kRun;
   bool const vary_pairs = metric_of(result, answer).change.unit == analyzer::CompareUnit::kPair;

@@ -33,32 +33,45 @@ std::string best_text(Study const& study) {
   return tune::changed_text(study.space(), study.best(), of_default);
 }
 
-std::string too_noisy_text(Study const& study) {
-  auto const noise = study.noise();
-  if (!noise) return std::string(tr("Too noisy for this budget."));
-  if (auto const promised = study.answer().promised)
-    return tr(
-        "Too little time: equal runs differ by {}. {} is predicted to save {}, which takes {} to "
-        "be "
-        "found and confirmed.",
-        percent_of(noise->sigma),
-        shown(tune::changed_text(study.space(), promised->settings,
-                                 tune::default_settings(study.space())),
-              1000),
-        percent_of(promised->saving), seconds_text(promised->seconds));
+/// What is known of savings that are large enough to show.
+std::string larger_text(Study const& study, tune::StudyAnswer const& answer) {
+  if (!answer.promised && answer.measured > 0) return std::string(tr(" No larger one was found."));
+  if (!answer.promised)
+    return answer.is_predicted ? std::string(tr(" No larger one is predicted.")) : std::string();
 
-  double const shown_saving = 2 * study.options().rule.min_effect;
-  size_t const needed = tune::needed_pairs(*noise, study.options().rule);
-  if (needed == 0)
-    return tr(
-        "Too noisy: equal runs differ by {}, and {} pairs do not show a saving of {}. No larger "
-        "one "
-        "is predicted.",
-        percent_of(noise->sigma), study.options().rule.most_pairs, percent_of(shown_saving));
-  return tr(
-      "Too little time: equal runs differ by {}, a saving of {} takes {} pairs and as many to "
-      "confirm it, and the time does not suffice for them.",
-      percent_of(noise->sigma), percent_of(shown_saving), needed);
+  std::string const setting = shown(tune::changed_text(study.space(), answer.promised->settings,
+                                                       tune::default_settings(study.space())),
+                                    1000);
+  std::string const saving = percent_of(answer.promised->saving);
+  if (answer.promised->changes_numerics)
+    return tr(" {} is predicted to save {}, and changes results: --allow-numerics tries it.",
+              setting, saving);
+  if (!answer.promised->seconds)
+    return tr(" {} is predicted to save {}, which does not show, either.", setting, saving);
+  return tr(" {} is predicted to save {}, which takes {} to be found and confirmed.", setting,
+            saving, seconds_text(*answer.promised->seconds));
+}
+
+std::string too_noisy_text(Study const& study) {
+  auto const first = study.first_noise();
+  if (!first) return std::string(tr("Too noisy for this budget."));
+  tune::StudyAnswer const answer = study.answer();
+  tune::DecisionRule const& rule = study.options().rule;
+  std::string const sigma = percent_of(first->noise.sigma), least = percent_of(2 * rule.min_effect);
+  std::string const larger = larger_text(study, answer);
+
+  if (first->needed > 0)
+    return tr("Too little time: equal runs differ by {}, so a saving of {} takes {} to be found "
+              "and confirmed, and {} are left.",
+              sigma, least, seconds_text(first->seconds), seconds_text(first->left_s)) +
+           larger;
+  if (answer.lacks_time)
+    return tr("Too little time: equal runs differ by {}, and {} pairs do not show a saving of {}.",
+              sigma, rule.most_pairs, least) +
+           larger;
+  return tr("Too noisy: equal runs differ by {}, and {} pairs do not show a saving of {}.", sigma,
+            rule.most_pairs, least) +
+         larger;
 }
 
 std::string open_text(Study const& study) {
@@ -168,9 +181,14 @@ std::string next_step_text(Study const& study, std::string_view folder) {
   if (answer.outcome == StudyOutcome::kOpen) return tr("Go on: stepscope tune {} --resume", path);
   if (answer.outcome == StudyOutcome::kNothingBetter && answer.untried > 0)
     return tr("Try the others: stepscope tune {} --resume --time {}m", path, minutes);
-  if (answer.lacks_time)
+  if (answer.lacks_time) {
+    int64_t const for_one = minutes_of(study.enough_for_one_s());
+    auto const first = study.first_noise();
+    if (for_one == minutes || !first || first->needed == 0)
+      return tr("Give it more time: stepscope tune {} --resume --time {}m", path, for_one);
     return tr("Give it more time, {}m for all settings: stepscope tune {} --resume --time {}m",
-              minutes, path, minutes_of(study.enough_for_one_s()));
+              minutes, path, for_one);
+  }
 
   if (answer.outcome == StudyOutcome::kBetter && !answer.further)
     return tr("Check the answer by further pairs: stepscope tune {} --confirm 20", path);

@@ -196,6 +196,9 @@ TEST_F(Check, RefusesWhatItCannotCheck) {
   expect_code("--baseline base", 2, "name the runs");
   expect_code("nowhere --baseline base", 2, "nowhere");
   expect_code("good-5 --baseline nowhere.json", 2, "nowhere.json");
+  expect_code("good-5 ./good-5 --baseline base", 2, "is named twice");
+  expect_code("good-5 --baseline base base", 2, "is named twice");
+  expect_code("nowhere nowhere --baseline base", 2, "cannot open");
   expect_code("good-5 --baseline base --name gpt", 2, "no baseline of gpt (it has train)");
   expect_code("good-5 --baseline base --name ../base/train", 2, "--name");
   expect_code("good-5 --baseline base --steps 400:500", 2, "not in the run");

@@ -225,7 +225,11 @@ TEST_F(Slice, OfTimeMeasuresItsWholeStepsAlone) {
   std::string const within =
       std::to_string(middle(4)) + "ns:" + std::to_string(middle(4) + 2'000'000) + "ns";
   ASSERT_EQ(stepscope("slice run --time " + within + " -o moment").code, 0);
-  for (auto const& [number, step] : steps_of("moment")) EXPECT_EQ(step.at("warmup"), true);
+  auto const moment = steps_of("moment");
+  EXPECT_FALSE(moment.empty());
+  for (auto const& [number, step] : moment) EXPECT_EQ(step.at("warmup"), true);
+  EXPECT_FALSE(json::parse(stepscope("analyze moment --json").output).at("kernels").empty());
+  EXPECT_NE(stepscope("info moment").output.find("; none of them whole"), std::string::npos);
 }
 
 TEST_F(Slice, TakesStepsWithAnOpenEndAndTimesWithUnits) {

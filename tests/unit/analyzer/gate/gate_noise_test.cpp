@@ -174,11 +174,11 @@ TEST(GateNoise, NothingSettlesABudgetAtTheValueItself) {
   std::vector<Steps> const run = {noisy(1e6, 3e4, 50, random)};
   MeanInterval const mean = measure_mean(run);
   double const half = (mean.high - mean.low) / 2;
-  EXPECT_FALSE(values_to_settle(mean, mean.mean + half / 10).has_value());
+  EXPECT_FALSE(values_to_settle(mean, mean.mean + half / 20).has_value());
 
   auto const near = values_to_settle(mean, mean.mean + half / 2);
   ASSERT_TRUE(near);
-  EXPECT_LE(near->count, kMostTimesMore * 50);
+  EXPECT_LE(near->count, kMostMoreSteps);
 }
 
 }  // namespace
