@@ -235,7 +235,7 @@ std::string gate_markdown(GateResult const& result) {
         text += "- " + md(answer_message(result, answer)) + "\n";
   }
 
-  if (result.comparison) text += comparison_body(*result.comparison);
+  if (result.comparison) text += comparison_body(shown_comparison(result));
   if (result.kept_baseline && result.kept_baseline->is_written)
     text += baseline_body(*result.kept_baseline);
   text += history_list(result);

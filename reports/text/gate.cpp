@@ -60,12 +60,6 @@ std::string history_section(analyzer::GateResult const& result, int width) {
   return text;
 }
 
-/// The gate's answer says itself how many runs would settle it, for its own limits.
-std::string comparison_section(analyzer::Comparison comparison, TextOptions const& options) {
-  for (analyzer::CaveatStats& caveat : comparison.caveats) caveat.needed = 0;
-  return "\n" + comparison_text(comparison, options);
-}
-
 }  // namespace
 
 std::string gate_text(analyzer::GateResult const& result, TextOptions const& options,
@@ -79,7 +73,8 @@ std::string gate_text(analyzer::GateResult const& result, TextOptions const& opt
 
   bool const is_all =
       detail == GateDetail::kAll || result.verdict != analyzer::GateVerdict::kPassed;
-  if (result.comparison && is_all) text += comparison_section(*result.comparison, options);
+  if (result.comparison && is_all)
+    text += "\n" + comparison_text(shown_comparison(result), options);
   if (result.kept_baseline && result.kept_baseline->is_written)
     text += baseline_section(*result.kept_baseline, paint, width);
   text += history_section(result, width);

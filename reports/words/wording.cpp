@@ -184,6 +184,11 @@ std::string describe_oversubscribed(FindingContext const& seen) {
   if (seen.metric("share")) {
     std::string const text = describe_idle(seen);
     if (!seen.metric("cores")) return text;
+
+    if (seen.metric("threads").value_or(INFINITY) <= *seen.metric("cores"))
+      return text + tr(" The machine has {} cores for their {} threads, so other threads use them, "
+                       "too: of this program or of others.",
+                       seen.text("cores"), seen.text("threads"));
     return text + tr(" The machine has {} cores for their {} threads.", seen.text("cores"),
                      seen.text("threads"));
   }

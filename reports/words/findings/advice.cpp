@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "analyzer/metrics/work/gpu_generation.h"
 #include "reports/words/language.h"
@@ -52,6 +53,16 @@ bool has_role(analyzer::Finding const& finding, std::string_view role) {
   return std::any_of(finding.subjects.begin(), finding.subjects.end(), [&](auto const& subject) {
     return subject.first == role && !subject.second.empty();
   });
+}
+
+/// Devices have no more threads than the machine has cores: fewer of them is not the first cure.
+bool has_cores_enough(analyzer::Finding const& finding) {
+  std::optional<double> threads, cores;
+  for (auto const& [name, value] : finding.metrics) {
+    if (name == "threads") threads = value;
+    if (name == "cores") cores = value;
+  }
+  return threads && cores && *threads <= *cores;
 }
 
 /// Advice that depends on what is known of the ranks.
@@ -225,6 +236,9 @@ std::string_view better_advice(model::Run const& run, analyzer::Analysis const& 
   if (finding.rule == "straggler") return advice_on_late(finding);
   if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread"))
     return advice_on_workers();
+  if (finding.rule == "oversubscribed-host" && has_cores_enough(finding))
+    return "End other programs on the machine, or leave them a core by one device or thread less. "
+           "Do not judge scaling by this run.";
   if (finding.rule == "unexplained-idle" && lacks_host_calls(run, analysis))
     return advice_on_host_calls();
 

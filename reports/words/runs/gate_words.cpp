@@ -382,6 +382,14 @@ std::string answer_reason(GateResult const& result, GateAnswer const& answer) {
   return budget_reason(budget_of(result, answer)) + (noise.empty() ? "" : " " + noise);
 }
 
+analyzer::Comparison shown_comparison(GateResult const& result) {
+  analyzer::Comparison comparison = *result.comparison;
+  std::erase_if(comparison.caveats, [](analyzer::CaveatStats const& caveat) {
+    return caveat.caveat == analyzer::Caveat::kFewRuns;
+  });
+  return comparison;
+}
+
 std::string more_text(analyzer::MoreValues const& more) {
   if (more.unit == analyzer::CompareUnit::kPair)
     return base::format_count(more.count, "more pair") + " of runs";

@@ -28,6 +28,9 @@ std::string answer_reason(analyzer::GateResult const& result, analyzer::GateAnsw
 /// Variation of the values, smallest detectable change, and what would settle an unclear result;
 /// empty if that is not known.
 std::string noise_text(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
+/// The comparison without what the gate says itself: how many runs would settle it, for its own
+/// limits. Needs one.
+analyzer::Comparison shown_comparison(analyzer::GateResult const& result);
 /// "12 more steps of the new run", "4 more runs on each side".
 std::string more_text(analyzer::MoreValues const& more);
 

@@ -321,6 +321,23 @@ TEST(Wording, a_loader_in_the_training_thread_is_told_to_have_workers) {
       std::string::npos);
 }
 
+TEST(Wording, where_cores_are_enough_fewer_devices_are_not_the_first_advice) {
+  Sample const sample = make_sample();
+  auto const words_with = [&](double threads) {
+    analyzer::Finding finding{.rule = "oversubscribed-host"};
+    finding.metrics = {{"share", 0.1}, {"threads", threads}, {"cores", 2}};
+    return words_of(sample.run, sample.analysis, finding);
+  };
+
+  FindingWords const enough = words_with(2);
+  EXPECT_NE(enough.explanation.find("of this program or of others"), std::string::npos);
+  EXPECT_TRUE(enough.advice.starts_with("End other programs")) << enough.advice;
+
+  FindingWords const scarce = words_with(3);
+  EXPECT_NE(scarce.explanation.find("2 cores for their 3 threads."), std::string::npos);
+  EXPECT_TRUE(scarce.advice.starts_with("Use fewer devices")) << scarce.advice;
+}
+
 TEST(Wording, counts_of_one_are_singular) {
   Sample const sample = make_sample();
   auto const explanation = [&](char const* rule,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "reports/markdown/markdown.h"
+#include "reports/text/comparison.h"
 #include "reports/text/gate.h"
 #include "reports/words/runs/gate_words.h"
 #include "tests/unit/reports/gate/gate_results.h"
@@ -157,6 +158,11 @@ TEST(GateWords, ShareOfNoiseHaveNoExponent) {
   std::string const noise = noise_text(result, result.answers[0]);
   EXPECT_THAT(noise, AllOf(HasSubstr("Runs vary by 47 %"), Not(HasSubstr("e+"))));
   EXPECT_THAT(noise, HasSubstr("More runs would hardly settle it: they vary too much"));
+
+  // The comparison below it has no other number of runs.
+  EXPECT_THAT(comparison_text(*result.comparison), HasSubstr("With so few runs"));
+  EXPECT_THAT(gate_text(result), Not(HasSubstr("With so few runs")));
+  EXPECT_THAT(gate_markdown(result), Not(HasSubstr("With so few runs")));
 }
 
 TEST(GateText, BeginsWithTheVerdictAndHasALineForEachCheck) {
