@@ -182,6 +182,8 @@ std::string answer_text(TuneFolder const& folder, Study const& study) {
   StudyAnswer const answer = study.answer();
   tune::Space const& space = study.space();
   std::string text = headline(answer, study) + "\n\n";
+  if (std::string const found = reports::found_more_text(study); !found.empty())
+    text += found + "\n";
   text += further_text(answer);
   if (!study.trials().empty()) {
     if (answer.outcome != StudyOutcome::kTooNoisy) text += noise_text(study) + "\n";

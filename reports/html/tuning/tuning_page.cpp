@@ -85,9 +85,10 @@ std::string tuning_verdict(TuningSearch const& search) {
     body += fmt::format("<pre class=\"command\"><code>{}</code></pre>\n",
                         escape(search.command, kMostCommandBytes));
 
-  body += answer_tiles(study) + sentence(further_pairs_text(answer)) +
-          sentence(further_pairs_default(answer)) + sentence(further_pairs_end(answer)) +
-          sentence(tuning_counts(study)) + sentence(next_step_text(study, search.folder));
+  body += answer_tiles(study) + sentence(found_more_text(study)) +
+          sentence(further_pairs_text(answer)) + sentence(further_pairs_default(answer)) +
+          sentence(further_pairs_end(answer)) + sentence(tuning_counts(study)) +
+          sentence(next_step_text(study, search.folder));
   return section("summary", "Verdict", body);
 }
 

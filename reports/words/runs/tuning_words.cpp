@@ -153,6 +153,23 @@ std::string further_pairs_text(StudyAnswer const& answer) {
             answer.further->pairs, mean);
 }
 
+std::string found_more_text(Study const& study) {
+  StudyAnswer const answer = study.answer();
+  if (!answer.saving) return {};
+
+  double least_left = 1;
+  for (tune::Trial const& trial : study.trials()) {
+    bool const is_accepted = trial.kind == TrialKind::kCandidate &&
+                             trial.verdict == TrialVerdict::kAccepted && trial.measured;
+    if (is_accepted) least_left *= 1 - trial.measured->low;
+  }
+  if (1 - least_left <= answer.saving->high) return {};
+  return tr(
+      "The pairs that found it showed {} and more: they were chosen for being good, or the machine "
+      "was busier then. The new pairs count.",
+      percent_of(1 - least_left));
+}
+
 std::string further_pairs_default(StudyAnswer const& answer) {
   if (!answer.further || answer.further->pairs == 0 || answer.further->is_inside) return {};
   auto const cost = [](double ns) {

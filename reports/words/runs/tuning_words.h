@@ -20,6 +20,8 @@ std::string tuning_headline(tune::Study const& study);
 /// What the headline leaves open: a sentence each on counts, further pairs, and how to go on.
 /// `folder`: of the search, for commands.
 std::string tuning_counts(tune::Study const& study);
+/// Where the pairs that found the settings showed more than the answer; else empty.
+std::string found_more_text(tune::Study const& study);
 std::string further_pairs_text(tune::StudyAnswer const& answer);
 /// What the default settings cost in the answer's pairs and in the further ones, where the latter
 /// contradict the answer; else empty.

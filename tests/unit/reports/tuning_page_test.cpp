@@ -61,6 +61,27 @@ TEST(TuningPage, SaysThatNothingIsBetter) {
   EXPECT_THAT(html, Not(HasSubstr("python3 train.py")));
 }
 
+TEST(TuningPage, SaysThatNewPairsCountWhereTheFirstOnesShowedMore) {
+  bool is_late = false;
+  Machine machine(
+      [&](tune::Settings const& settings) {
+        if (settings[0] != "0") return 1.0;
+        return is_late ? 0.8 : 0.5;
+      },
+      0.005, 5);
+  Study study(tuning_space(), unhurried());
+  while (study.best() == tune::default_settings(study.space())) ASSERT_TRUE(machine.step(study));
+
+  is_late = true;
+  ASSERT_EQ(machine.search(study).outcome, StudyOutcome::kBetter);
+  EXPECT_THAT(page_of(study), HasSubstr("The pairs that found it showed 49."));
+
+  Machine steady = tuning_machine();
+  Study other(tuning_space(), unhurried());
+  ASSERT_EQ(steady.search(other).outcome, StudyOutcome::kBetter);
+  EXPECT_THAT(page_of(other), Not(HasSubstr("The pairs that found it")));
+}
+
 TEST(TuningPage, SaysHowToGoOnWhereTheTimeEndedBeforeTheSearch) {
   Machine machine([](tune::Settings const&) { return 1.0; }, 0.005, 5);
   tune::StudyOptions options = unhurried();
