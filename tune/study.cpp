@@ -496,7 +496,9 @@ std::vector<UntriedSetting> Study::untried() const {
     UntriedSetting& setting = untried.emplace_back();
     setting.settings = candidate.settings;
     if (is_predicted_) setting.prediction = predictions_[i];
-    bool const is_shown = is_predicted_ && worth(i) > options_.rule.min_effect &&
+    bool const may_be_taken = options_.allows_numerics || !candidate.changes_numerics;
+    bool const is_shown = is_too_noisy && may_be_taken && is_predicted_ &&
+                          worth(i) > options_.rule.min_effect &&
                           seconds_to_show(worth(i)).has_value();
     if (is_too_noisy && !is_shown) setting.reason = UntriedReason::kNoise;
     if (screening_of(candidate).is_out) setting.reason = UntriedReason::kScreenedOut;

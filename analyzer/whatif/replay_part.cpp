@@ -54,13 +54,20 @@ base::Expected<ReplayPart> read_part(StreamedRun const& run, HostSteps const& st
 
   part.devices = index_devices(*part.run);
   part.host_steps = steps;
+
   // A step waits for what happens before it: the collectives of all steps are replayed.
-  std::vector<CollectiveStats> matched;
-  if (analysis.is_of_chosen_steps) matched = match_collectives(index_devices(run.skeleton));
-  auto const& collectives = analysis.is_of_chosen_steps ? matched : analysis.collectives;
-  part.collectives =
-      part.is_all ? collectives_of_whole(collectives, index_devices(run.skeleton), part.devices)
-                  : collectives_in_range(collectives, part.devices, is_chosen, range);
+  bool const is_matched = !analysis.is_of_chosen_steps;
+  std::vector<DeviceOps> skeleton;
+  if (part.is_all || !is_matched) skeleton = index_devices(run.skeleton);
+  if (part.is_all)
+    part.collectives = collectives_of_whole(
+        is_matched ? analysis.collectives : match_collectives(skeleton), skeleton, part.devices);
+  else if (is_matched)
+    part.collectives = collectives_in_range(analysis.collectives, part.devices, is_chosen, range);
+  else
+    part.collectives =
+        collectives_in_range(match_collectives(skeleton), part.devices, is_chosen, range);
+
   part.periods = periods_in(analysis, part.chosen);
   return part;
 }

@@ -148,8 +148,6 @@ Expected<void> lock_history(std::string const& path, CheckInputs& inputs) {
 
 Expected<void> read_histories(CheckCommand const& command, CheckInputs& inputs) {
   std::vector<std::string> paths = command.history;
-  if (auto const good = refuse_repeated(paths); !good) return good;
-
   bool const is_read_too =
       std::find(paths.begin(), paths.end(), command.append_history) != paths.end();
 

@@ -36,7 +36,8 @@ std::string answers_text(analyzer::GateResult const& result, Paint const& paint,
 
     if (is_good) continue;
     std::string reason = answer_reason(result, answer);
-    if (reason != last_reason) text += wrapped(reason, width, "           ", "           ");
+    if (!reason.empty() && reason != last_reason)
+      text += wrapped(reason, width, "           ", "           ");
     last_reason = std::move(reason);
   }
 

@@ -18,10 +18,14 @@ double Study::enough_s() const {
 }
 
 double Study::enough_for_one_s() const {
-  if (auto const promise = promised(); promise && promise->seconds)
+  auto const promise = promised();
+  if (promise && promise->seconds && !promise->changes_numerics)
     return spent_s() + *promise->seconds;
+
   size_t const each = pairs_for(2 * options_.rule.min_effect);
-  return spent_s() + static_cast<double>(2 * each) * pair_seconds();
+  double const one_s = spent_s() + static_cast<double>(2 * each) * pair_seconds();
+  auto const first = first_noise();
+  return first ? std::max(one_s, trials_.front().seconds + first->seconds) : one_s;
 }
 
 double Study::left_s() const { return std::max(options_.time_s - spent_s(), 0.0); }

@@ -22,8 +22,7 @@ std::optional<Study::FirstNoise> Study::first_noise() const {
   size_t const pairs = of_first.needed + std::max(of_first.needed, kFewestConfirming);
   double const pair_s = first.seconds / static_cast<double>(first.pairs.size());
   of_first.seconds = static_cast<double>(pairs) * pair_s;
-  // A search that had more time before than it has now was not short of it.
-  of_first.left_s = std::max(std::max(options_.time_s, spent_s()) - first.seconds, 0.0);
+  of_first.left_s = std::max(options_.time_s - first.seconds, 0.0);
   return of_first;
 }
 

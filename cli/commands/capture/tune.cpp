@@ -251,13 +251,13 @@ int go_on(TuneCommand const& command, std::string const& path) {
   double seconds = folder->plan().time_s;
   if (auto const set = set_seconds(command.time, "--time", seconds); !set)
     return report_error(set.error());
-  if (!runs_programs)
-    folder->set_time(seconds);
-  else if (auto const kept = folder->keep_time(seconds); !kept)
-    return report_error(kept.error());
   if (std::string const why = command.further_pairs ? why_nothing_to_confirm(*folder) : "";
       !why.empty())
     return report_error({fmt::format("tune --confirm: {} {}", base::printable(path), why)});
+
+  auto const kept = runs_programs ? folder->keep_time(seconds) : base::Expected<void>();
+  if (!kept) return report_error(kept.error());
+  folder->set_time(seconds);
   if (runs_programs) return search(*folder, search_options(command));
 
   tune::Study study(folder->plan().space, study_options(folder->plan()), folder->trials());

@@ -140,7 +140,7 @@ base::Expected<void> TuneFolder::open_trials(size_t whole_bytes) {
 }
 
 base::Expected<void> TuneFolder::keep_time(double seconds) {
-  if (seconds == plan_.time_s) return {};
+  if (seconds <= plan_.time_s) return {};
   set_time(seconds);
   return base::write_file_atomically(plan_path(path_), plan_text(plan_));
 }

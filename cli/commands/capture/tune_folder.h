@@ -35,8 +35,9 @@ class TuneFolder {
   /// Whether the last line of the trials was cut: the trial goes on without it.
   [[nodiscard]] bool was_cut() const { return was_cut_; }
 
-  /// Another budget than the search began with: for this command alone, and for those that come.
+  /// Another budget than the search began with, for this command alone.
   void set_time(double seconds) { plan_.time_s = seconds; }
+  /// The largest budget is that of commands that only read. Errors: the disk is full.
   base::Expected<void> keep_time(double seconds);
   /// Each trial is a line that is in the file when this returns. Errors: the disk is full.
   base::Expected<void> append(std::vector<tune::Trial> const& trials);

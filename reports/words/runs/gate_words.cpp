@@ -384,6 +384,12 @@ std::string answer_reason(GateResult const& result, GateAnswer const& answer) {
 
 analyzer::Comparison shown_comparison(GateResult const& result) {
   analyzer::Comparison comparison = *result.comparison;
+  bool const says_it =
+      std::any_of(result.answers.begin(), result.answers.end(), [](GateAnswer const& answer) {
+        return answer.question == GateQuestion::kStepTime && (answer.noise || answer.more);
+      });
+  if (!says_it) return comparison;
+
   std::erase_if(comparison.caveats, [](analyzer::CaveatStats const& caveat) {
     return caveat.caveat == analyzer::Caveat::kFewRuns;
   });

@@ -44,10 +44,13 @@ std::string larger_text(Study const& study, tune::StudyAnswer const& answer) {
                                     1000);
   std::string const saving = percent_of(answer.promised->saving);
   if (answer.promised->changes_numerics)
-    return tr(" {} is predicted to save {}, and changes results: --allow-numerics tries it.",
-              setting, saving);
+    return tr(
+        " {} is predicted to save {}, and changes results: a new search with --allow-numerics "
+        "tries "
+        "it.",
+        setting, saving);
   if (!answer.promised->seconds)
-    return tr(" {} is predicted to save {}, which does not show, either.", setting, saving);
+    return tr(" {} is predicted to save {}, too little to show.", setting, saving);
   return tr(" {} is predicted to save {}, which takes {} to be found and confirmed.", setting,
             saving, seconds_text(*answer.promised->seconds));
 }
