@@ -351,7 +351,7 @@ char const* to_string(MetricFamily family) {
 char const* to_string(ChangePart part) {
   constexpr std::array kNames = {"kernel_speed",     "kernel_calls",   "new_kernels",
                                  "vanished_kernels", "kernel_overlap", "exposed_comm",
-                                 "exposed_wait",     "exposed_copy"};
+                                 "exposed_late",     "exposed_copy"};
   if (part == ChangePart::kHostWork) return "host_work";
   if (part == ChangePart::kHostInput) return "host_input";
   auto const index = static_cast<size_t>(part);

@@ -40,8 +40,8 @@ enum class ChangePart : uint8_t {
   kNewKernels = 2,                  ///< kernels that only the new side has
   kVanishedKernels = 3,             ///< kernels that only the base has
   kKernelOverlap = 4,               ///< kernels run side by side less
-  kCommunication = 5,               ///< exposed, without waiting
-  kWaiting = 6,                     ///< exposed waiting for peers
+  kCommunication = 5,               ///< exposed, without what late peers cause
+  kWaiting = 6,                     ///< exposed communication that late peers cause
   kCopies = 7,                      ///< exposed
   kFirstIdle = 8,                   ///< by IdleCause
   kHostWork = 8 + kIdleCauseCount,  ///< of programs without a device: their work
@@ -53,7 +53,7 @@ inline bool is_idle(ChangePart part) {
   return part >= ChangePart::kFirstIdle && part < ChangePart::kHostWork;
 }
 /// "kernel_speed", "kernel_calls", "new_kernels", "vanished_kernels", "kernel_overlap",
-/// "exposed_comm", "exposed_wait", "exposed_copy", the key of the idle cause, "host_work" or
+/// "exposed_comm", "exposed_late", "exposed_copy", the key of the idle cause, "host_work" or
 /// "host_input".
 char const* to_string(ChangePart part);
 

@@ -329,10 +329,17 @@ size_t needed_runs(Change const& change, double least) {
   return 0;
 }
 
+bool has_opposed_mean(Change const& change, double least) {
+  double const of_mean = change.candidate_mean - change.base_mean;
+  return (change.shift.low > least && of_mean < -least) ||
+         (change.shift.high < -least && of_mean > least);
+}
+
 Verdict judge(Change const& change, double adjusted, double least) {
   if (change.method == CompareMethod::kNone) return Verdict::kUnclear;
   if (change.shift.low >= -least && change.shift.high <= least) return Verdict::kSame;
   if (adjusted >= kFamilyError || change.p >= kMetricError) return Verdict::kUnclear;
+  if (has_opposed_mean(change, least)) return Verdict::kUnclear;
   if (change.shift.low > least) return Verdict::kMore;
   return change.shift.high < -least ? Verdict::kLess : Verdict::kUnclear;
 }

@@ -101,6 +101,8 @@ std::optional<Change> measure_far_apart(std::span<std::vector<double> const> bas
 size_t needed_runs(Change const& change, double least);
 inline constexpr size_t kMostNeededRuns = 50;
 
+/// A typical value changed by more than `least`, and the mean by more than `least` the other way.
+bool has_opposed_mean(Change const& change, double least);
 /// `adjusted`: p among its family. `least`: the smallest change that matters, ≥ 0.
 Verdict judge(Change const& change, double adjusted, double least);
 

@@ -110,8 +110,8 @@ void add_parts(RunMeasurements& sample, size_t at, SampledStep const& step, doub
   };
 
   take(StepPart::kCompute, time.compute_ns);
-  take(StepPart::kCommunication, time.exposed_comm_ns - time.exposed_wait_ns);
-  take(StepPart::kWaiting, time.exposed_wait_ns);
+  take(StepPart::kCommunication, time.exposed_comm_ns - time.exposed_late_ns);
+  take(StepPart::kWaiting, time.exposed_late_ns);
   take(StepPart::kCopies, time.exposed_copy_ns);
   for (size_t c = 0; c < step.idle.size(); ++c)
     take(idle_part(static_cast<IdleCause>(c)), step.idle[c]);
@@ -434,7 +434,7 @@ char const* to_string(StepPart part) {
     case StepPart::kCommunication:
       return "exposed_comm";
     case StepPart::kWaiting:
-      return "exposed_wait";
+      return "exposed_late";
     case StepPart::kCopies:
       return "exposed_copy";
     default:

@@ -36,8 +36,8 @@ inline StepPart idle_part(IdleCause cause) {
   return static_cast<StepPart>(static_cast<size_t>(StepPart::kFirstIdle) +
                                static_cast<size_t>(cause));
 }
-/// The JSON key: "compute", "exposed_comm" (exposed communication but waiting), "exposed_wait"
-/// (waiting for peers in collectives), "exposed_copy", or that of the idle cause.
+/// The JSON key: "compute", "exposed_comm" (exposed communication but the next), "exposed_late"
+/// (the part that late peers cause), "exposed_copy", or that of the idle cause.
 char const* to_string(StepPart part);
 
 /// Everything per step is in the order of `steps`. Times are ns.

@@ -29,7 +29,7 @@ std::vector<BudgetFact> make_budget_facts() {
 
   add_time("compute", FactSource::kPart, StepPart::kCompute);
   add_time("exposed_comm", FactSource::kExposedComm);
-  add_time("exposed_wait", FactSource::kPart, StepPart::kWaiting);
+  add_time("exposed_late", FactSource::kPart, StepPart::kWaiting);
   add_time("exposed_copy", FactSource::kPart, StepPart::kCopies);
   add_time("idle", FactSource::kIdle);
   for (size_t c = 0; c < kIdleCauseCount; ++c) {

@@ -18,7 +18,7 @@ enum class LostPart : uint8_t {
   kOverlap = 3,        ///< kernels run side by side less
   kCommunication = 4,  ///< exposed, without waiting
   kWaiting = 5,    ///< for peers that come late by anything but compute; idle time of cause peer
-  kImbalance = 6,  ///< exposed waiting for peers that compute longer
+  kImbalance = 6,  ///< exposed communication that peers cause which compute longer
   kCopies = 7,     ///< exposed
   kHost = 8,       ///< idle since the host is late: input, allocation, sync, launches
   kRest = 9  ///< other idle time: dependencies within a rank, graphs, the profiler, unexplained

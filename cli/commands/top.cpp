@@ -15,7 +15,6 @@
 #include "query/output.h"
 #include "query/part.h"
 #include "reports/text/layout.h"
-#include "reports/words/kernel_label.h"
 #include "trace/base/format.h"
 
 namespace stepscope::cli {
@@ -83,31 +82,14 @@ class TopTable final : public query::RowSink {
     return true;
   }
   [[nodiscard]] bool is_empty() const { return names_.size() < 2; }
-  void print(int width) const;
+  [[nodiscard]] std::string text(int width) const {
+    return reports::aligned_before_names(numbers_, names_, {use_color()}, width);
+  }
 
  private:
   std::vector<std::vector<std::string>> numbers_;  ///< a heading, then a row each
   std::vector<std::string> names_;                 ///< of the same rows
 };
-
-void TopTable::print(int width) const {
-  constexpr size_t kLeastName = 20;
-  constexpr size_t kGap = 3;  // and the sign that a name was cut
-  reports::Paint const paint{use_color()};
-  std::string const table = reports::aligned(numbers_, {});
-
-  std::string_view rest = table;
-  for (size_t i = 0; i < names_.size(); ++i) {
-    std::string line(rest.substr(0, rest.find('\n')));
-    rest.remove_prefix(line.size() + 1);
-
-    size_t const taken = reports::columns_of(line) + kGap;
-    size_t const room = static_cast<size_t>(std::max(width, 0));
-    line += "  " +
-            reports::kernel_label(names_[i], room > taken + kLeastName ? room - taken : kLeastName);
-    std::printf("%s\n", (i == 0 ? paint.dim(line) : line).c_str());
-  }
-}
 
 /// CSV and JSON are those of `stepscope query`: times in ns.
 base::Expected<void> write_answer(query::Database& database, TopOptions const& options) {
@@ -127,7 +109,7 @@ base::Expected<void> write_answer(query::Database& database, TopOptions const& o
   if (table.is_empty())
     std::printf("stepscope: the run has no %s\n", options.of.c_str());
   else
-    table.print(terminal_width());
+    std::fputs(table.text(terminal_width()).c_str(), stdout);
   return {};
 }
 
@@ -155,7 +137,11 @@ Action add_top(CLI::App& app) {
   auto const options = std::make_shared<TopOptions>();
   app.footer(
       "Shares are of the total time of what is listed. Ranges and calls may lie within each other: "
-      "their times then count twice. stepscope query answers anything else.");
+      "their times then count twice. Kernels are those of communication, too: in SQL, kind IN "
+      "('kernel', "
+      "'collective'). The table shortens names; --format csv has them whole. stepscope query "
+      "answers "
+      "anything else.");
 
   app.add_option("RUN", options->runs, "trace files or a run folder")->required();
   app.add_option("--of", options->of, "kernels, ops (with copies and fills), ranges or calls")

@@ -92,12 +92,13 @@ std::string amount(Metric const& metric, double value) {
   return base::format_duration(std::llround(std::clamp(value, -9e18, 9e18)));
 }
 
-/// Where the number is the same, and yet its mean is not.
+/// Where the typical number is the same or changed the other way, and yet its mean is not.
 std::string shown_verdict(Metric const& metric, double least_share) {
   analyzer::Change const& change = metric.change;
   double const of_mean = std::abs(change.candidate_mean - change.base_mean);
   if (metric.verdict == Verdict::kSame && of_mean > least_share * change.base_mean)
     return of_mean > metric.least ? "few steps" : "too small";
+  if (analyzer::has_opposed_mean(change, metric.least)) return "few steps";
   return std::string(verdict_word(metric));
 }
 
@@ -191,8 +192,15 @@ std::string changed_text(Comparison const& comparison, MetricFamily family,
   std::string text = "\n";
   if (!changed.empty()) {
     std::vector<std::vector<std::string>> rows = {metric_heading(heading)};
-    for (size_t i = 0; i < std::min(order.size(), kMostChangedRows); ++i)
+    std::vector<std::string> names;
+    for (size_t i = 0; i < std::min(order.size(), kMostChangedRows); ++i) {
       rows.push_back(metric_row(*order[i].second, comparison.least_share));
+      names.push_back(order[i].second->name);
+    }
+
+    auto const labels = kernel_labels(names, kMostNameColumns);
+    for (size_t i = 0; i < names.size() && family == MetricFamily::kKernel; ++i)
+      if (!names[i].empty()) rows[i + 1][0] = labels[i];
     text += aligned(rows, paint);
   }
 

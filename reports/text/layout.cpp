@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "reports/words/kernel_label.h"
+
 namespace stepscope::reports {
 namespace {
 
@@ -176,6 +178,27 @@ std::string wrapped(std::string_view all, int width, std::string_view first_inde
 std::string wrapped_behind(std::string_view text, int width, size_t columns_before,
                            std::string_view next_indent) {
   return wrapped(text, width, std::string(columns_before, ' '), next_indent).substr(columns_before);
+}
+
+std::string aligned_before_names(std::vector<std::vector<std::string>> const& rows,
+                                 std::vector<std::string> const& names, Paint const& paint,
+                                 int width) {
+  constexpr size_t kLeastName = 12;
+  constexpr size_t kGap = 3;  // and the sign that a name was cut
+  std::string const table = aligned(rows, {});
+  size_t const taken = columns_of(table.substr(0, table.find('\n'))) + kGap;
+  size_t const room = static_cast<size_t>(std::max(width, 0));
+  auto const labels = kernel_labels(names, room > taken + kLeastName ? room - taken : kLeastName);
+
+  std::string text;
+  std::string_view rest = table;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    std::string line(rest.substr(0, rest.find('\n')));
+    rest.remove_prefix(line.size() + 1);
+    line += "  " + labels[i];
+    text += (i == 0 ? paint.dim(line) : line) + "\n";
+  }
+  return text;
 }
 
 }  // namespace stepscope::reports

@@ -34,6 +34,11 @@ std::string stacked_bar(std::array<double, kPartCount> const& shares, int width,
 /// A table that does not fit a terminal of less than 100 columns is printed in parts, each with the
 /// first column.
 std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint const& paint);
+/// The same with names of kernels or ranges behind the numbers, shortened to the width; what tells
+/// equal short names apart is kept. The first of both is the heading.
+std::string aligned_before_names(std::vector<std::vector<std::string>> const& rows,
+                                 std::vector<std::string> const& names, Paint const& paint,
+                                 int width);
 /// Text broken at blanks to lines of at most `width` columns, each ended by a newline.
 std::string wrapped(std::string_view text, int width, std::string_view first_indent,
                     std::string_view next_indent);

@@ -10,6 +10,7 @@
 
 #include "reports/text/host.h"
 #include "reports/text/layout.h"
+#include "reports/text/top_kernels.h"
 #include "reports/text/waits.h"
 #include "reports/words/host_words.h"
 #include "reports/words/labels.h"
@@ -285,6 +286,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
   if (!analysis.devices.empty()) text += "\n" + device_rows_text(run, analysis, summary, paint);
   text += waits_text(run, analysis, paint, width);
+  text += top_kernels_text(analysis, paint, width);
   if (analysis.slowdown)
     text += "\n" + wrapped(slowdown_sentence(*analysis.slowdown), width, "  ", "    ");
   text += hosts_text(run, analysis, paint, width);

@@ -86,7 +86,8 @@ std::string Study::too_noisy_reason() const {
   auto const of_first = first_noise();
   if (!of_first) return {};
   std::string const sigma = fmt::format("{:.1f} %", of_first->noise.sigma * 100);
-  std::string const least = fmt::format("{:.1f} %", 200 * options_.rule.min_effect);
+  std::string const least =
+      fmt::format("{:.1f} % (twice --min-effect)", 200 * options_.rule.min_effect);
 
   if (of_first->needed == 0)
     return fmt::format("equal runs differ by {}: {} pairs do not show a saving of {}", sigma,

@@ -78,8 +78,8 @@ StepWaitMatrix step_wait_matrix(Analysis const& analysis) {
   bool does_any_wait = false;
   for (StepStats const& step : analysis.steps) {
     if (step.warmup) continue;
-    waits[step.ref].emplace_back(step.step, step.time.exposed_wait_ns);
-    does_any_wait = does_any_wait || step.time.exposed_wait_ns > 0;
+    waits[step.ref].emplace_back(step.step, step.time.exposed_late_ns);
+    does_any_wait = does_any_wait || step.time.exposed_late_ns > 0;
   }
   if (!does_any_wait || waits.size() < 2) return {};
 

@@ -88,7 +88,7 @@ void judge(RuleInput const& input, LinkFit const& fit, std::vector<Finding>& fin
 
   if (device == nullptr) return;
   double const per_step = device->per_step(count);
-  double const exposed = device->per_step(device->exposed_comm_ns - device->exposed_wait_ns);
+  double const exposed = device->per_step(device->exposed_comm_ns - device->exposed_late_ns);
   double const cost = std::min(fit.alpha_us * 1e3 * (per_step - 1), exposed);
   if (per_step < kFewestPerStep || cost < kLeastShare * device->step_ns()) return;
 

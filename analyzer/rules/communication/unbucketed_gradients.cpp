@@ -46,7 +46,7 @@ Reductions reductions_of(RuleInput const& input, MeasuredDevice const& device) {
 }
 
 std::optional<Finding> judge_reductions(RuleInput const& input, MeasuredDevice const& device) {
-  auto const exposed = static_cast<double>(device.exposed_comm_ns - device.exposed_wait_ns);
+  auto const exposed = static_cast<double>(device.exposed_comm_ns - device.exposed_late_ns);
   if (!device.has_steps || exposed < kLeastExposed * static_cast<double>(device.total_ns))
     return std::nullopt;
   Reductions reductions = reductions_of(input, device);

@@ -12,7 +12,7 @@ namespace {
 /// peer knows why. ns in all.
 double own_excess(MeasuredDevice const& steady, MeasuredDevice const& outliers) {
   auto const own = [](MeasuredDevice const& device) {
-    return device.per_step(device.total_ns - device.exposed_wait_ns);
+    return device.per_step(device.total_ns - device.exposed_late_ns);
   };
   return (own(outliers) - own(steady)) * static_cast<double>(outliers.periods.size());
 }

@@ -23,8 +23,6 @@ using analyzer::Metric;
 using analyzer::MetricFamily;
 using analyzer::Verdict;
 
-/// Names of kernels are lines long.
-constexpr size_t kMostNameColumns = 48;
 /// What explains less of a part than this does not explain it.
 constexpr double kLeastExplained = 0.1;
 
@@ -197,6 +195,10 @@ std::string why_unclear(Comparison const& comparison) {
     return fmt::format(
         "which may be chance: p is {:.4f}, and less than {} is needed. Record more runs", change.p,
         analyzer::kMetricError);
+
+  if (analyzer::has_opposed_mean(change, least))
+    return "while the mean changed the other way: look at the few that take long (stepscope "
+           "analyze)";
   return fmt::format("which is not enough to decide whether it changed by {} or more",
                      base::format_share(comparison.least_share));
 }

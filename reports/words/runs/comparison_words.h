@@ -57,6 +57,8 @@ std::string signed_share(double change, double of);
 std::pair<double, double> shown_bounds(analyzer::Change const& change);
 /// The mean changed by more or less than a typical value: it lies outside of the interval.
 bool is_mean_outside(analyzer::Change const& change);
+/// The room that a name has in a sentence, or in a table of numbers.
+inline constexpr size_t kMostNameColumns = 48;
 /// Behind an interval that the mean lies outside of, and the line below the table that explains it.
 inline constexpr std::string_view kTypicalMark = "*";
 inline constexpr std::string_view kTypicalNote =

@@ -14,7 +14,7 @@ step_time_ms = "<= 12"
 step_p95_ms = "<= 12"
 compute_share = [">= 0.5", "< 0.99"]
 exposed_comm_share = "<= 10 %"
-exposed_wait_ms = "<= 0.1"
+exposed_late_ms = "<= 0.1"
 exposed_copy_ms = "<= 0.1"
 idle_share = "<= 10 %"
 idle_input_ms = "<= 0.1"

@@ -1,8 +1,10 @@
 // Names of kernels in lines: what tells them apart stays longest.
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -22,6 +24,48 @@ TEST(KernelLabel, arguments_are_left_out) {
   EXPECT_EQ(without_arguments("void (anonymous namespace)::f()"), "void (anonymous namespace)::f");
   for (char const* const name : {"gemm", "", "()", "(a)", ")", "a)b)", "void f(int) [clone .1]"})
     EXPECT_EQ(without_arguments(name), name);
+}
+
+TEST(KernelLabels, say_what_tells_names_apart_that_would_look_alike) {
+  std::vector<std::string> const names = {
+      "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_cublas",
+      "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize256x64x64_warpgroupsize1x1x1_cublas",
+      "gemm",
+      std::string(kAdd),
+      "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<at::native::"
+      "BinaryFunctor<float, float, float, at::native::MulFunctor<float> > > >(int)",
+      "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<at::native::"
+      "BinaryFunctor<float, float, float, at::native::MulFunctor<float> > > >(int)",
+  };
+  EXPECT_THAT(kernel_labels(names, 50),
+              testing::ElementsAre("sm90_xmma_gemm_bf…x1x1_cublas [tilesize128x128x64]",
+                                   "sm90_xmma_gemm_bf1…x1x1_cublas [tilesize256x64x64]", "gemm",
+                                   "vectorized_elementwise_kernel<…CUDAFunctor_add…>",
+                                   "elementwise_kernel<…MulFunctor…> [2]",
+                                   "elementwise_kernel<…MulFunctor…> [4]"));
+}
+
+TEST(KernelLabels, of_narrow_columns_equal_names_and_odd_bytes_stay_within_the_columns) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::string> names;
+    for (int i = 0; i < 12; ++i) {
+      std::string name = "kernel_of_a_library_";
+      for (int part = 0; part < 6; ++part)
+        name += std::array{"é", "<a::", "_7", "x", "\xff", "(int)"}[random() % 6];
+      names.push_back(name + "_and_what_all_names_end_with");
+      if (i % 4 == 0) names.push_back(names.back());
+    }
+
+    size_t const columns = 2 + random() % 50;
+    auto const labels = kernel_labels(names, columns);
+    ASSERT_EQ(labels.size(), names.size());
+    for (size_t i = 0; i < names.size(); ++i) {
+      EXPECT_LE(columns_of(labels[i]), columns) << labels[i];
+      bool const is_equal = i > 0 && names[i] == names[i - 1];
+      EXPECT_TRUE(!is_equal || labels[i] == labels[i - 1]) << labels[i];
+    }
+  }
 }
 
 TEST(KernelLabel, a_short_name_stays) {

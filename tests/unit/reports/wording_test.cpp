@@ -112,6 +112,15 @@ TEST(Wording, a_replayed_gain_stands_for_the_ceiling) {
             "if fixed, by replay: nothing; after the fixes above: 10.0 % faster");
   finding.gain_after_above = 0;
   EXPECT_EQ(gains_of(finding), "if fixed, by replay: nothing");
+
+  // A replay cannot shorten what was before the recording: that is no gain of nothing.
+  finding.cost_ns_per_step = 1e6;
+  finding.metrics = {{"before_first_op_ns_per_step", 4e5}};
+  EXPECT_EQ(gains_of(finding), "if fixed, by replay: nothing");
+  finding.metrics = {{"before_first_op_ns_per_step", 9e5}};
+  EXPECT_EQ(gains_of(finding), "gain not known: record a whole step before this one");
+  finding.gain_alone = finding.gain_after_above = 0.25;
+  EXPECT_EQ(gains_of(finding), "if fixed, by replay: 25.0 % faster");
 }
 
 std::string advice_of(char const* rule, char const* tool, char const* device,

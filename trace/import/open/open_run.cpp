@@ -193,7 +193,7 @@ std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> pr
     else
       notes.push_back(
           fmt::format("{}: does not say which ranks its {} processes are; taken as free ranks from "
-                      "{} to {} by their order",
+                      "{} to {}, a guess by the order of their devices, else of the processes",
                       file, of.processes, of.lowest, of.highest));
   }
   return notes;

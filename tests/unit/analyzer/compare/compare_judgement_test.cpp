@@ -44,6 +44,22 @@ Verdict judged(Side const& base, Side const& candidate, RankSums& sums) {
   return judge(change, change.p, 0.02 * change.base_mean);
 }
 
+TEST(CompareJudgement, TypicalStepsAndTheMeanThatDisagreeAreUnclear) {
+  std::mt19937 random(5);
+  RankSums sums;
+  Side const base = made_side(random, 1, 50, 100, {});
+  Side candidate = made_side(random, 1, 50, 94, {});
+  EXPECT_EQ(judged(base, candidate, sums), Verdict::kLess);
+
+  // The mean of both sides is the same: typical steps are faster all the same.
+  for (size_t s = 0; s < 5; ++s) candidate[0][10 * s] += 60;
+  EXPECT_EQ(judged(base, candidate, sums), Verdict::kLess);
+
+  // A step takes longer than before, if anybody asks for the mean.
+  for (size_t s = 0; s < 5; ++s) candidate[0][10 * s] += 100;
+  EXPECT_EQ(judged(base, candidate, sums), Verdict::kUnclear);
+}
+
 struct JudgedPairs {
   int less = 0, more = 0, same = 0;
 };

@@ -146,7 +146,7 @@ TEST(GateBudget, ExposedCommunicationIncludesWaiting) {
   runs[0].parts_ns[static_cast<size_t>(StepPart::kCommunication)].assign(20, 1e6);
   runs[0].parts_ns[static_cast<size_t>(StepPart::kWaiting)].assign(20, 2e6);
   EXPECT_NEAR(checked("exposed_comm_ms", Bound::kAtMost, 1, runs).value.value(), 3, 1e-9);
-  EXPECT_NEAR(checked("exposed_wait_ms", Bound::kAtMost, 1, runs).value.value(), 2, 1e-9);
+  EXPECT_NEAR(checked("exposed_late_ms", Bound::kAtMost, 1, runs).value.value(), 2, 1e-9);
 }
 
 TEST(GateBudget, PeaksAreThoseOfTheWorstRun) {

@@ -51,9 +51,9 @@ TEST(CompareFaults, AreFoundAndExplained) {
 
   for (ComparedFault const fault : {ComparedFault{"input=4", "input"},
                                     {"host-bound=120", "launch_starved"},
-                                    {"late-rank=4", "exposed_wait"},
+                                    {"late-rank=4", "exposed_late"},
                                     {"allocation=8", "allocation"},
-                                    {"straggler=1.3", "exposed_wait"},
+                                    {"straggler=1.3", "exposed_late"},
                                     {"no-overlap=1", "exposed_comm"},
                                     {"slow-link=20", "exposed_comm"},
                                     {"tensor-cores=2", "new_kernels"}})

@@ -14,7 +14,7 @@ StepStats waiting_step(int32_t rank, int64_t number, int64_t wait_ns, bool warmu
   StepStats step;
   step.ref = {rank, 0};
   step.step = number;
-  step.time.exposed_wait_ns = wait_ns;
+  step.time.exposed_late_ns = wait_ns;
   step.warmup = warmup;
   return step;
 }
