@@ -20,6 +20,7 @@
 
 #include "trace/base/files/run_folder.h"
 #include "trace/base/format.h"
+#include "trace/base/shell_word.h"
 #include "trace/file/summaries.h"
 #include "trace/file/trace_file.h"
 #include "trace/stream/stream_file.h"
@@ -514,8 +515,12 @@ void print_what_was_recorded(RecordOptions const& options, std::string const& pr
   std::string of_windows;
   if (size_t const windows = base::windows_in(options.output).size(); windows > 0)
     of_windows = " of " + base::format_count(windows, options.ring ? "ring" : "window");
-  fmt::print(stderr, "stepscope: recorded {} trace file{}{}, {}, in {}\n", files,
-             files == 1 ? "" : "s", of_windows, base::format_bytes(recorded.bytes), options.output);
+  // Each window is a run of its own.
+  std::string const next =
+      of_windows.empty() ? "; next: stepscope analyze " + base::shell_word(options.output) : "";
+  fmt::print(stderr, "stepscope: recorded {} trace file{}{}, {}, in {}{}\n", files,
+             files == 1 ? "" : "s", of_windows, base::format_bytes(recorded.bytes), options.output,
+             next);
 }
 
 }  // namespace stepscope::tracer

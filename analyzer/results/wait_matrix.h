@@ -66,7 +66,10 @@ struct CollectiveWaitMatrix {
 /// The time that a device waited for others inside collectives, summed over the run, hidden or not.
 struct DeviceWait {
   DeviceRef ref;
-  int64_t wait_ns = 0;
+  /// What late peers cost where no compute hides it: mean of a steady step, in all where it has
+  /// none.
+  int64_t lost_ns = 0;
+  int64_t wait_ns = 0;                 ///< in all collectives, hidden by compute or not
   uint64_t collectives = 0, last = 0;  ///< took part in, arrived last at
   size_t steps = 0;                    ///< of the device, warm-up included
 };

@@ -152,11 +152,8 @@ PageJson path_data(Page const& page) {
 
 PageJson waits_data(Page const& page) {
   PageJson waits = PageJson::array();
-  for (analyzer::DeviceWait const& wait : analyzer::longest_waits(page.analysis, kMaxWaitBars)) {
-    auto const per =
-        page.summary.has_steps ? static_cast<int64_t>(std::max<size_t>(wait.steps, 1)) : 1;
-    waits.push_back({{"device", device_label(page.run, wait.ref)}, {"ns", wait.wait_ns / per}});
-  }
+  for (analyzer::DeviceWait const& wait : analyzer::longest_waits(page.analysis, kMaxWaitBars))
+    waits.push_back({{"device", device_label(page.run, wait.ref)}, {"ns", wait.lost_ns}});
   return waits;
 }
 

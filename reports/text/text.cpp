@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "reports/text/layout.h"
 #include "reports/text/top_kernels.h"
 #include "reports/text/waits.h"
+#include "reports/words/findings/places.h"
 #include "reports/words/host_words.h"
 #include "reports/words/labels.h"
 #include "reports/words/run_notes.h"
@@ -182,43 +182,6 @@ std::string device_rows_text(model::Run const& run, analyzer::Analysis const& an
     text += fmt::format("  … and {} (--json has all)\n",
                         base::format_count(analysis.devices.size() - shown_devices, "more device"));
   return text;
-}
-
-/// " (step 9)", " (steps 9:10)": the steps whose `window` has some of the place; empty if none has.
-std::string steps_at(analyzer::Analysis const& analysis, analyzer::Finding::Evidence const& place,
-                     analyzer::Interval analyzer::StepStats::*window) {
-  int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
-  for (analyzer::StepStats const& step : analysis.steps) {
-    bool const is_there = step.ref == place.ref && (step.*window).begin < place.when.end &&
-                          (step.*window).end > place.when.begin;
-    if (!is_there) continue;
-    first = std::min(first, step.step);
-    last = std::max(last, step.step);
-  }
-
-  if (last < first) return {};
-  return first == last ? fmt::format(" (step {})", first)
-                       : fmt::format(" (steps {}:{})", first, last);
-}
-
-/// Likewise of a process without a device, whose places are its steps.
-std::string host_steps_at(analyzer::Analysis const& analysis,
-                          analyzer::Finding::Evidence const& place) {
-  for (analyzer::HostStats const& host : analysis.hosts)
-    for (analyzer::HostStepStats const& step : host.steps)
-      if (place.ref == analyzer::DeviceRef{host.rank_index, analyzer::kHostDevice} &&
-          step.period == place.when)
-        return fmt::format(" (step {})", step.step);
-  return {};
-}
-
-/// What `--steps` of slice and analyze would take to have the place. Between its steps a device is
-/// idle: the host's tell there.
-std::string steps_of_place(analyzer::Analysis const& analysis,
-                           analyzer::Finding::Evidence const& place) {
-  for (auto const window : {&analyzer::StepStats::window, &analyzer::StepStats::host_window})
-    if (std::string steps = steps_at(analysis, place, window); !steps.empty()) return steps;
-  return host_steps_at(analysis, place);
 }
 
 std::string evidence_text(model::Run const& run, analyzer::Analysis const& analysis,

@@ -105,7 +105,7 @@ std::string answer_headline(WhatIfStats const& stats, WhatIfAnswer const& best) 
 }  // namespace
 
 std::string signed_gain(double gain) {
-  constexpr double kReadAsFactor = 9;
+  constexpr double kReadAsFactor = 1;  // as gain_text() has it
   if (!std::isfinite(gain)) return "–";
   if (gain >= kReadAsFactor) return gain_text(gain);
   std::string const share = base::format_share(std::abs(gain));

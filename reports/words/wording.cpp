@@ -21,6 +21,20 @@
 namespace stepscope::reports {
 namespace {
 
+/// The number of the finding by which this device makes the others wait for what is described here;
+/// none where it does not.
+std::optional<size_t> number_of_lateness(FindingContext const& seen) {
+  char const* const cause = seen.finding.rule == "input-bound" ? "input" : "host";
+  auto const& findings = seen.analysis.findings;
+  for (size_t i = 0; i < findings.size(); ++i) {
+    FindingContext const other{seen.run, seen.analysis, findings[i]};
+    if (findings[i].rule == "straggler" && findings[i].where == seen.finding.where &&
+        other.has_subject("cause", cause) && other.subject("host_op") == seen.subject("host_op"))
+      return i + 1;
+  }
+  return std::nullopt;
+}
+
 std::string describe_idle(FindingContext const& seen) {
   std::string const loss = loss_of(seen);
   std::string text = loss.empty() ? "" : tr(" {} loses {}", with_capital(seen.where()), loss);
@@ -47,6 +61,8 @@ std::string describe_idle(FindingContext const& seen) {
         tr(" {} of it come before the first recorded operation. "
            "The trace has nothing from before, so no gain includes it.",
            seen.text("before_first_op_ns_per_step"));
+  if (auto const number = number_of_lateness(seen))
+    text += tr(" This makes it late: finding {} has what the others lose by it.", *number);
 
   return text;
 }

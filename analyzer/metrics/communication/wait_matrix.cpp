@@ -1,12 +1,14 @@
 #include "analyzer/metrics/communication/wait_matrix.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <utility>
 
 #include "analyzer/metrics/core/quantile.h"
 #include "analyzer/metrics/steps/measured_steps.h"
+#include "analyzer/metrics/steps/run_summary.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -129,6 +131,14 @@ std::vector<DeviceWait> waits_by_device(Analysis const& analysis) {
     if (found != waits.end()) ++found->second.steps;
   }
 
+  std::vector<DeviceMean> const means = device_means(analysis);
+  for (size_t d = 0; d < means.size(); ++d) {
+    auto const found = waits.find(means[d].ref);
+    if (found == waits.end()) continue;
+    found->second.lost_ns = means[d].steps > 0 ? std::llround(means[d].exposed_late_ns)
+                                               : analysis.devices[d].time.exposed_late_ns;
+  }
+
   std::vector<DeviceWait> result;
   for (auto const& [ref, wait] : waits) result.push_back(wait);
   return result;
@@ -139,7 +149,9 @@ std::vector<DeviceWait> longest_waits(Analysis const& analysis, size_t most) {
   if (devices.size() <= most) return devices;
 
   std::nth_element(devices.begin(), devices.begin() + static_cast<ptrdiff_t>(most), devices.end(),
-                   [](DeviceWait const& a, DeviceWait const& b) { return a.wait_ns > b.wait_ns; });
+                   [](DeviceWait const& a, DeviceWait const& b) {
+                     return std::pair(a.lost_ns, a.wait_ns) > std::pair(b.lost_ns, b.wait_ns);
+                   });
   devices.resize(most);
   std::sort(devices.begin(), devices.end(),
             [](DeviceWait const& a, DeviceWait const& b) { return a.ref < b.ref; });

@@ -24,7 +24,7 @@ std::optional<StepWaits> step_waits(StepWaitMatrix const& matrix, StepWaitMatrix
 /// The devices that take part in collectives, sorted by ref.
 std::vector<DeviceWait> waits_by_device(Analysis const& analysis);
 
-/// The `most` devices of waits_by_device() that wait longest, sorted by ref.
+/// The `most` devices of waits_by_device() that lose most, sorted by ref.
 std::vector<DeviceWait> longest_waits(Analysis const& analysis, size_t most);
 
 /// None where nothing was measured, or no device waited for a late peer.

@@ -7,6 +7,7 @@
 #include "reports/html/bars.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
+#include "reports/words/findings/places.h"
 #include "reports/words/host_words.h"
 #include "reports/words/language.h"
 #include "reports/words/run_notes.h"
@@ -25,9 +26,10 @@ std::string key_numbers(Page const& page) {
   Summary const& summary = page.summary;
   std::string tiles;
   if (summary.median_ns)
-    tiles += key_number(base::format_duration(*summary.median_ns), "step, median",
-                        tr("A step on its device with the idle time before it; p95 {}",
-                           base::format_duration(*summary.p95_ns)));
+    tiles += key_number(
+        base::format_duration(std::llround(summary.mean_ns)), "step, mean",
+        tr("A step on its device with the idle time before it; median {}, p95 {}",
+           base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns)));
   if (summary.has_steps && summary.mean_of_all_ns > 0)
     tiles += key_number(base::format_significant(1e9 / summary.mean_of_all_ns, 3) + " / s",
                         "steps a device", "1 / mean length of a step");
@@ -96,11 +98,12 @@ std::string evidence_list(Page const& page, size_t index) {
       track = ", " + escape(page.run.ranks[rank].trace.tracks()[*place.track].name, 80);
 
     items += fmt::format(
-        "<li>{}{}{}</li>",
+        "<li>{}{}{}{}</li>",
         tr("{} ({}) on {}",
            format_range(place.when.begin - page.range.begin, place.when.end - page.range.begin),
            base::format_duration(place.when.length()), escape(device_label(page.run, place.ref))),
-        track, i == 0 ? "" : picture_of(page, index, i));
+        escape(steps_of_place(page.analysis, place)), track,
+        i == 0 ? "" : picture_of(page, index, i));
   }
 
   std::string const id = evidence_view_id(index);

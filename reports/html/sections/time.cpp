@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -139,7 +141,11 @@ std::string idle_table(Page const& page) {
       .text("Host operation with most of it");
 
   auto const causes = analyzer::idle_totals(page.run, page.analysis);
-  for (size_t i = 0; i < causes.size(); ++i)
+  std::vector<size_t> order(causes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return causes[a].total_ns > causes[b].total_ns; });
+  for (size_t const i : order)
     if (causes[i].total_ns > 0) table.row(idle_row(causes[i], part(static_cast<int>(i) + 3)));
 
   return table.size() == 0 ? empty_note("The devices are never idle.") : table.html();

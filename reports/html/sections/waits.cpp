@@ -117,7 +117,9 @@ std::string causes_table(Page const& page) {
 std::string waiting_table(Page const& page) {
   Table table("waits-table", "Waiting for other ranks inside collectives");
   table.text("Device")
-      .number(page.summary.has_steps ? "Wait a step" : "Wait")
+      .number(page.summary.has_steps ? "Lost a step" : "Lost",
+              "What late peers cost where no compute hides it")
+      .number(page.summary.has_steps ? "Wait a step" : "Wait", "Hidden by compute or not")
       .number("Collectives")
       .number("Arrived last");
 
@@ -127,7 +129,7 @@ std::string waiting_table(Page const& page) {
 
     double const per =
         page.summary.has_steps ? static_cast<double>(std::max<size_t>(wait.steps, 1)) : 1.0;
-    table.row({label_cell(device_label(page.run, wait.ref)),
+    table.row({label_cell(device_label(page.run, wait.ref)), ns_cell(wait.lost_ns),
                duration_cell(static_cast<double>(wait.wait_ns) / per), count_cell(wait.collectives),
                count_cell(wait.last)});
   }
@@ -350,8 +352,10 @@ SectionHtml waiting_section(Page const& page) {
 
   std::string const title = page.summary.has_steps ? "Who waits, a step" : "Who waits, whole run";
   body += chart("waits", title,
-                "Sum over the collectives of (own duration − transfer), hidden by compute or not, "
-                "for the devices that wait longest. "
+                "Communication that peers cause which come late, where no compute hides it: what "
+                "the text calls waiting for peers. Shown are the devices that lose most. "
+                "The table also has the whole waits: the sum over the collectives of "
+                "(own duration − transfer). "
                 "Transfer is the shortest participant's duration, so this needs no common clock. "
                 "The rank that waits least arrives last: it is the straggler.");
   body += folded("Data as a table", waiting_table(page));

@@ -31,6 +31,8 @@ TEST(WhatIfWords, GainsHaveASign) {
   EXPECT_EQ(signed_gain(-0.03), "−3.0 %");
   EXPECT_EQ(signed_gain(0), "+0.0 %");
   EXPECT_EQ(signed_gain(-0.0001), "+0.0 %");
+  EXPECT_EQ(signed_gain(0.99), "+99.0 %");
+  EXPECT_EQ(signed_gain(1.5), "2.5 × as fast");
   EXPECT_EQ(signed_gain(11), "12.0 × as fast");
   EXPECT_EQ(signed_gain(std::numeric_limits<double>::infinity()), "–");
   EXPECT_EQ(signed_gain(std::numeric_limits<double>::quiet_NaN()), "–");

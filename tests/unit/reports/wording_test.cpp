@@ -220,6 +220,35 @@ TEST(Wording, weak_evidence_and_the_bottleneck_are_told) {
   EXPECT_NE(text.find("Only one step was measured, so the evidence is weak."), std::string::npos);
 }
 
+TEST(Wording, a_device_whose_host_makes_the_others_wait_names_that_finding) {
+  model::Run run;
+  run.ranks.resize(2);
+  analyzer::Analysis analysis;
+  analyzer::Finding late, idle;
+  late.rule = "straggler";
+  late.where = idle.where = analyzer::DeviceRef{1, 0};
+  late.subjects = {{"cause", "host"}, {"host_op", "log"}};
+  idle.rule = "host-bound-launches";
+  idle.subjects = {{"host_op", "log"}};
+  idle.cost_ns_per_step = 4'000'000;
+  analysis.findings = {{}, late, idle};
+
+  auto const names_it = [&](analyzer::Finding const& finding) {
+    return words_of(run, analysis, finding)
+               .explanation.find("finding 2 has what the others lose") != std::string::npos;
+  };
+  EXPECT_TRUE(names_it(idle));
+
+  idle.where = analyzer::DeviceRef{0, 0};
+  EXPECT_FALSE(names_it(idle)) << "another device";
+  idle.where = late.where;
+  idle.subjects = {{"host_op", "other"}};
+  EXPECT_FALSE(names_it(idle)) << "another cause";
+  idle.rule = "input-bound";
+  idle.subjects = late.subjects;
+  EXPECT_FALSE(names_it(idle)) << "late by its host, not by its input";
+}
+
 TEST(Wording, large_gains_are_factors) {
   EXPECT_EQ(gain_text(0.478), "47.8 % faster");
   EXPECT_EQ(gain_text(1.507), "2.5 × as fast");

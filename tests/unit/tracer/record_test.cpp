@@ -55,6 +55,7 @@ TEST_F(RecordTest, runs_a_program_and_says_what_was_recorded) {
     EXPECT_EQ(record_command(options, {program, "train"}).value(), 0);
   });
   EXPECT_THAT(output, HasSubstr("recorded 1 trace file"));
+  EXPECT_THAT(output, HasSubstr("next: stepscope analyze " + options.output));
   EXPECT_THAT(read_traces(options.output), SizeIs(1));
 }
 

@@ -2,6 +2,8 @@
 // and the devices with the largest differences.
 #include "analyzer/metrics/communication/wait_matrix.h"
 
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,6 +75,35 @@ TEST(StepWaitMatrix, IsEmptyWhereNothingIsToBeCompared) {
   analysis.steps = {waiting_step(0, 0, 0), waiting_step(0, 1, 0), waiting_step(1, 0, 0),
                     waiting_step(1, 1, 0)};
   EXPECT_TRUE(step_wait_matrix(analysis).rows.empty());  // no device waits
+}
+
+/// Two devices that lose so much by late peers, and wait so long in their one collective.
+Analysis analysis_of_waits(std::array<int64_t, 2> lost_ns, std::array<int64_t, 2> wait_ns) {
+  Analysis analysis;
+  CollectiveStats collective;
+  for (int32_t rank : {0, 1}) {
+    auto const at = static_cast<size_t>(rank);
+    DeviceStats device;
+    device.ref = {rank, 0};
+    device.time.exposed_late_ns = lost_ns.at(at);
+    analysis.devices.push_back(device);
+    collective.participants.push_back({.ref = {rank, 0}, .wait_ns = wait_ns.at(at)});
+  }
+
+  analysis.collectives.push_back(collective);
+  return analysis;
+}
+
+TEST(WaitsByDevice, TellWhatIsLostApartFromWaitsThatComputeHides) {
+  Analysis analysis = analysis_of_waits({500, 20}, {700, 900});
+  auto const whole = waits_by_device(analysis);
+  ASSERT_EQ(whole.size(), 2U);
+  EXPECT_EQ(whole[0].lost_ns, 500);  // without steps: in all
+  EXPECT_EQ(whole[0].wait_ns, 700);
+
+  // The longer wait is hidden: the other device loses more.
+  ASSERT_EQ(longest_waits(analysis, 1).size(), 1U);
+  EXPECT_EQ(longest_waits(analysis, 1).front().ref, (DeviceRef{0, 0}));
 }
 
 }  // namespace
