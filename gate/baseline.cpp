@@ -228,12 +228,10 @@ void read_parts(Fields& run, RunMeasurements& sample) {
   if (!parts) return;
 
   for (std::string const& key : parts->keys()) {
-    size_t p = 0;
-    while (p < analyzer::kStepPartCount && key != analyzer::to_string(static_cast<StepPart>(p)))
-      ++p;
-    if (p == analyzer::kStepPartCount) return parts->fail(key.c_str(), "is no part of a step");
+    auto const part = analyzer::step_part_of(key);
+    if (!part) return parts->fail(key.c_str(), "is no part of a step");
     // What overlaps in odd traces makes a part a little less than nothing.
-    sample.parts_ns[p] =
+    sample.parts_ns[static_cast<size_t>(*part)] =
         parts->numbers(key.c_str(), count, count, -kMostFileNumber, kMostFileNumber);
   }
 }

@@ -48,14 +48,13 @@ HistoryPoint read_point(Fields json) {
   if (!parts) return point;
 
   for (std::string const& key : parts->keys()) {
-    size_t p = 0;
-    while (p < analyzer::kStepPartCount && key != analyzer::to_string(static_cast<StepPart>(p)))
-      ++p;
-    if (p == analyzer::kStepPartCount) {
+    auto const part = analyzer::step_part_of(key);
+    if (!part) {
       parts->fail(key.c_str(), "is no part of a step");
       break;
     }
-    point.parts_ns[p] = parts->number(key.c_str(), -kMostFileNumber, kMostFileNumber);
+    point.parts_ns[static_cast<size_t>(*part)] =
+        parts->number(key.c_str(), -kMostFileNumber, kMostFileNumber);
   }
 
   return point;

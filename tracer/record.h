@@ -32,6 +32,7 @@ struct RecordOptions {
   int sample_ms =
       -1;  ///< how often the GPUs' counters are read, 0 = not at all; −1 = the tracer's default
   std::string nccl;     ///< "off", "calls" or "network"; empty = the tracer's default
+  std::string next;     ///< what to do next, said behind what was recorded; empty = nothing
   bool force = false;   ///< an existing run in the folder is replaced: its trace and report files
                         ///< are removed, nothing else
   std::string library;  ///< the tracer; empty = ../lib/libstepscope-tracer.so beside this program

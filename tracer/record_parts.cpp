@@ -20,7 +20,6 @@
 
 #include "trace/base/files/run_folder.h"
 #include "trace/base/format.h"
-#include "trace/base/shell_word.h"
 #include "trace/file/summaries.h"
 #include "trace/file/trace_file.h"
 #include "trace/stream/stream_file.h"
@@ -516,11 +515,10 @@ void print_what_was_recorded(RecordOptions const& options, std::string const& pr
   if (size_t const windows = base::windows_in(options.output).size(); windows > 0)
     of_windows = " of " + base::format_count(windows, options.ring ? "ring" : "window");
   // Each window is a run of its own.
-  std::string const next =
-      of_windows.empty() ? "; next: stepscope analyze " + base::shell_word(options.output) : "";
+  bool const has_next = of_windows.empty() && !options.next.empty();
   fmt::print(stderr, "stepscope: recorded {} trace file{}{}, {}, in {}{}\n", files,
              files == 1 ? "" : "s", of_windows, base::format_bytes(recorded.bytes), options.output,
-             next);
+             has_next ? "; next: " + options.next : "");
 }
 
 }  // namespace stepscope::tracer

@@ -147,13 +147,18 @@ class KernelSampler {
 
     std::unordered_map<uint32_t, size_t> columns;
     double const share = 1 / static_cast<double>(sample_.devices);
+
+    // The fastest steps are not typical in this: a copy ahead of its step makes another step
+    // longer.
     uint64_t copied_in = 0;
+    for (auto const& [number, step] : steps) {
+      copied_in |= step.facts->copied_in_bytes;
+      sample_.copied_in_bytes +=
+          static_cast<double>(step.facts->copied_in_bytes) / static_cast<double>(steps.size());
+    }
 
     for (size_t s = 0; s < sample_.steps.size(); ++s) {
       StepStats const& step = *steps.at(sample_.steps[s]).facts;
-      sample_.copied_in_bytes +=
-          static_cast<double>(step.copied_in_bytes) / static_cast<double>(sample_.steps.size());
-      copied_in |= step.copied_in_bytes;
 
       for (StepKernel const& kernel : step.kernels) {
         auto const [found, is_new] = columns.emplace(kernel.kernel, 0);
@@ -316,6 +321,18 @@ double mean_period(std::vector<MeasuredDevice> const& devices) {
   return periods > 0 ? total / periods : 0;
 }
 
+/// What devices lose by late peers, for each ns of it that is charged to a late device: more than
+/// one where collectives queue behind one that waited. They are exposed because of it, and waited
+/// for no device themselves.
+double lost_to_charged(MeasuredSteps const& measured, Analysis const& analysis) {
+  constexpr double kLeastCharged = 0.1;
+  double lost = 0, charged = 0;
+  for (MeasuredDevice const& device : measured.steady)
+    lost += static_cast<double>(device.exposed_late_ns);
+  for (WaitStats const& waits : analysis.waits) charged += static_cast<double>(waits.exposed_ns);
+  return charged > kLeastCharged * lost ? lost / charged : 1;
+}
+
 /// Host ops and late devices, per step and device.
 void add_blame(RunMeasurements& sample, model::Run const& run, Analysis const& analysis,
                MeasuredSteps const& measured) {
@@ -333,12 +350,14 @@ void add_blame(RunMeasurements& sample, model::Run const& run, Analysis const& a
   for (MeasuredDevice const& device : measured.steady)
     steady += static_cast<double>(device.periods.size());
   if (steady <= 0) return;
+
+  double const lost_a_ns = lost_to_charged(measured, analysis);
   for (WaitStats const& waits : analysis.waits) {
     auto const index = static_cast<size_t>(waits.ref.rank_index);
     int32_t const rank =
         index < run.ranks.size() ? run.ranks[index].trace.info().rank : waits.ref.rank_index;
     sample.late.push_back({rank, waits.ref.device, cause_of(waits), waits.host_op,
-                           static_cast<double>(waits.exposed_ns) / steady});
+                           lost_a_ns * static_cast<double>(waits.exposed_ns) / steady});
   }
 }
 
@@ -441,6 +460,13 @@ char const* to_string(StepPart part) {
       return to_string(static_cast<IdleCause>(static_cast<size_t>(part) -
                                               static_cast<size_t>(StepPart::kFirstIdle)));
   }
+}
+
+std::optional<StepPart> step_part_of(std::string_view key) {
+  if (key == "exposed_wait") return StepPart::kWaiting;
+  for (size_t p = 0; p < kStepPartCount; ++p)
+    if (key == to_string(static_cast<StepPart>(p))) return static_cast<StepPart>(p);
+  return std::nullopt;
 }
 
 RunMeasurements sample_run(model::Run const& run, Analysis const& analysis) {

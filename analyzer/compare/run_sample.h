@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -39,6 +40,9 @@ inline StepPart idle_part(IdleCause cause) {
 /// The JSON key: "compute", "exposed_comm" (exposed communication but the next), "exposed_late"
 /// (the part that late peers cause), "exposed_copy", or that of the idle cause.
 char const* to_string(StepPart part);
+/// The part of a key, as files have it: those of before call kWaiting "exposed_wait". None of any
+/// other text.
+std::optional<StepPart> step_part_of(std::string_view key);
 
 /// Everything per step is in the order of `steps`. Times are ns.
 struct RunMeasurements {

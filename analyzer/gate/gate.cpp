@@ -39,7 +39,7 @@ GateAnswer answer_of(GateResult const& result, size_t index) {
 
   if (result.is_other_machine)
     answer.verdict = GateVerdict::kUnclear;
-  else if (metric.verdict == Verdict::kUnclear)
+  else if (metric.verdict == Verdict::kUnclear && !has_opposed_mean(metric.change, metric.least))
     answer.more = values_to_settle(metric.change, metric.least);
   return answer;
 }

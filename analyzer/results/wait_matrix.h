@@ -11,8 +11,8 @@
 
 namespace stepscope::analyzer {
 
-/// Which device waited for others in which step, while it did not compute: a straggler is the row
-/// that never waits, a hiccup a column.
+/// What each device lost by late peers in each step (TimeSplit::exposed_late_ns): a straggler is
+/// the row that never waits, a hiccup a column.
 struct StepWaitMatrix {
   struct Column {
     int64_t first, last;  ///< step numbers
@@ -20,7 +20,7 @@ struct StepWaitMatrix {
   struct Row {
     DeviceRef ref;
     std::vector<int64_t>
-        ns;  ///< by column: mean exposed wait of a step; < 0: the device has none of these steps
+        ns;  ///< by column: mean loss of a step; < 0: the device has none of these steps
   };
   std::vector<Column> columns;  ///< by number; without the warm-up
   std::vector<Row> rows;        ///< by ref
@@ -66,9 +66,9 @@ struct CollectiveWaitMatrix {
 /// The time that a device waited for others inside collectives, summed over the run, hidden or not.
 struct DeviceWait {
   DeviceRef ref;
-  /// What late peers cost where no compute hides it: mean of a steady step, in all where it has
-  /// none.
-  int64_t lost_ns = 0;
+  /// What late peers cost where no compute hides it: mean of a steady step; in all of a
+  /// run without steps. None where the run has steps and the device no steady one.
+  std::optional<int64_t> lost_ns;
   int64_t wait_ns = 0;                 ///< in all collectives, hidden by compute or not
   uint64_t collectives = 0, last = 0;  ///< took part in, arrived last at
   size_t steps = 0;                    ///< of the device, warm-up included

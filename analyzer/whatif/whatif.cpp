@@ -107,6 +107,16 @@ void sink_cheaper_stage(std::vector<Finding>& findings) {
   }
 }
 
+/// Most of the cost comes before all that was recorded: a replay cannot shorten it, and that it
+/// does not is no gain of nothing.
+bool is_before_recording(Finding const& finding) {
+  constexpr double kMost = 0.5;
+  double before = 0;
+  for (auto const& [name, value] : finding.metrics)
+    if (name == "before_first_op_ns_per_step") before = value;
+  return before > kMost * static_cast<double>(finding.cost_ns_per_step.value_or(0));
+}
+
 /// What each fix gives by itself.
 void fill_gains_alone(ReplaySession const& run, Analysis& analysis) {
   bool is_cheaper = false;
@@ -115,6 +125,8 @@ void fill_gains_alone(ReplaySession const& run, Analysis& analysis) {
     if (remedy.changes.empty()) continue;
     WhatIfAnswer const alone = run.answer(remedy.changes);
     if (alone.is_refused || misses_the_cause(finding, alone)) continue;
+    constexpr double kLeastKnown = 0.005;
+    if (alone.gain < kLeastKnown && is_before_recording(finding)) continue;
 
     // A change may do more than the remedy of what was found: graphs take all of a host's work.
     double const most = finding.gain_ceiling.value_or(std::numeric_limits<double>::infinity());

@@ -19,6 +19,10 @@ fi
 if [[ -n ${NOISY:-} ]]; then
   FAULT=input=$(awk "BEGIN { print 0.1 + $2 * 7 % 5 * 0.5 + ${SLOWER:-0} }")
 fi
+# One that disturbs now this program, now the other.
+if [[ -n ${WILD:-} ]]; then
+  FAULT=input=$(awk "BEGIN { print 0.1 + $2 * $([[ $3 == base ]] && echo 3 || echo 7) % 5 * 0.8 }")
+fi
 exec "$STEPSCOPE" synth --ranks 2 --steps 12 --fault "${FAULT:-none}" --seed "$((${SEED:-0} * 100 + $2))" -o "$1"
 END
 chmod +x "$work/make_run.sh"
@@ -46,6 +50,10 @@ SEED=33 "$here/gate.sh" >"$work/pass.log" 2>&1 || fail "unchanged on a machine t
 status=0
 SEED=34 SLOWER=0.75 "$here/gate.sh" >"$work/paired.log" 2>&1 || status=$?
 ((status == 1)) || fail "5 % slower on a machine that varies: exit status $status: $(cat "$work/paired.log")"
+status=0
+WILD=1 SEED=35 "$here/gate.sh" >"$work/wild.log" 2>&1 || status=$?
+((status == 3)) || fail "on a machine that disturbs one of both: exit status $status: $(cat "$work/wild.log")"
+grep -q "24 pairs would not settle it either" "$work/wild.log" || fail "it did not stop: $(cat "$work/wild.log")"
 for file in junit.xml stepscope.sarif comment.md check.json; do
   [[ -s $work/out/$file ]] || fail "$file was not written"
 done

@@ -98,7 +98,7 @@ FactTable device_time_table() {
        {"copy_ns", kInteger, "union of copies"},
        {"exposed_comm_ns", kInteger, "communication that no compute hides"},
        {"exposed_copy_ns", kInteger, "copies that neither compute nor communication hides"},
-       {"exposed_wait_ns", kInteger, "part of exposed_comm_ns: waiting for peers"},
+       {"exposed_wait_ns", kInteger, "part of exposed_comm_ns: waiting in a collective itself"},
        {"exposed_late_ns", kInteger,
         "part of exposed_comm_ns that would be hidden or absent if no peer were late"},
        {"overlap", kReal, "share of communication that compute hides"},

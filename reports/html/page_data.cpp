@@ -153,7 +153,8 @@ PageJson path_data(Page const& page) {
 PageJson waits_data(Page const& page) {
   PageJson waits = PageJson::array();
   for (analyzer::DeviceWait const& wait : analyzer::longest_waits(page.analysis, kMaxWaitBars))
-    waits.push_back({{"device", device_label(page.run, wait.ref)}, {"ns", wait.lost_ns}});
+    if (wait.lost_ns)
+      waits.push_back({{"device", device_label(page.run, wait.ref)}, {"ns", *wait.lost_ns}});
   return waits;
 }
 

@@ -199,7 +199,7 @@ std::string comparison_json(Comparison const& comparison) {
     caveats.push_back({{"caveat", analyzer::to_string(caveat.caveat)},
                        {"ns", has_ns(caveat.caveat) ? finite(caveat.ns) : CompareJson(nullptr)}});
 
-  CompareJson const document = {{"schema", 1},
+  CompareJson const document = {{"schema", 2},
                                 {"verdict", verdict_word(comparison.verdict)},
                                 {"headline", headline(comparison)},
                                 {"least_share", finite(comparison.least_share)},

@@ -123,7 +123,7 @@ std::string gate_json(GateResult const& result) {
     checks.push_back(check_json(result, answer));
 
   GateJson const document = {
-      {"schema", 1},
+      {"schema", 2},
       {"name", base::printable(result.name)},
       {"verdict", gate_word(result.verdict)},
       {"headline", gate_headline(result)},

@@ -135,7 +135,12 @@ void add_devices(model::Run const& run, analyzer::Analysis const& analysis, Metr
   add("stepscope_device_exposed_communication_seconds", "Communication that no compute hides.",
       &Split::exposed_comm_ns);
   add("stepscope_device_exposed_wait_seconds",
-      "Part of the exposed communication: waiting for peers.", &Split::exposed_wait_ns);
+      "Part of the exposed communication in which the device waits in a collective itself.",
+      &Split::exposed_wait_ns);
+  add("stepscope_device_exposed_late_seconds",
+      "Part of the exposed communication that late peers cause: waiting for peers, as analyze "
+      "prints it.",
+      &Split::exposed_late_ns);
   add("stepscope_device_exposed_copy_seconds",
       "Copies that neither compute nor communication hides.", &Split::exposed_copy_ns);
 

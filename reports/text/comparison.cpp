@@ -98,7 +98,8 @@ std::string shown_verdict(Metric const& metric, double least_share) {
   double const of_mean = std::abs(change.candidate_mean - change.base_mean);
   if (metric.verdict == Verdict::kSame && of_mean > least_share * change.base_mean)
     return of_mean > metric.least ? "few steps" : "too small";
-  if (analyzer::has_opposed_mean(change, metric.least)) return "few steps";
+  bool const is_sure = change.p < analyzer::kMetricError;
+  if (is_sure && analyzer::has_opposed_mean(change, metric.least)) return "few steps";
   return std::string(verdict_word(metric));
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analyzer/metrics/core/saturate.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -26,8 +27,8 @@ std::vector<KernelSum> sums_by_name(analyzer::Analysis const& analysis) {
       continue;
     KernelSum& sum = by_name[kernel.name];
     sum.name = kernel.name;
-    sum.total_ns += kernel.total_ns;
-    sum.count += kernel.count;
+    analyzer::add_saturated(sum.total_ns, kernel.total_ns);
+    analyzer::add_saturated(sum.count, kernel.count);
   }
 
   std::vector<KernelSum> sums;
@@ -42,7 +43,7 @@ std::vector<KernelSum> sums_by_name(analyzer::Analysis const& analysis) {
 std::string top_kernels_text(analyzer::Analysis const& analysis, Paint const& paint, int width) {
   std::vector<KernelSum> const sums = sums_by_name(analysis);
   int64_t all_ns = 0;
-  for (KernelSum const& sum : sums) all_ns += sum.total_ns;
+  for (KernelSum const& sum : sums) analyzer::add_saturated(all_ns, sum.total_ns);
   if (all_ns <= 0) return {};
 
   std::vector<std::vector<std::string>> rows = {{"total", "share", "count"}};
@@ -51,13 +52,13 @@ std::string top_kernels_text(analyzer::Analysis const& analysis, Paint const& pa
     double const share = static_cast<double>(sums[i].total_ns) / static_cast<double>(all_ns);
     rows.push_back({base::format_duration(sums[i].total_ns), base::format_share(share),
                     base::format_count(sums[i].count)});
-    names.emplace_back(sums[i].name);
+    names.emplace_back(sums[i].name.empty() ? "without a name" : sums[i].name);
   }
 
   return "\n" +
          wrapped(
-             "Kernels with most time, over all devices and the whole recording "
-             "(stepscope top lists all):",
+             "Kernels with most time, over the devices above and the warm-up, too "
+             "(stepscope top lists more):",
              width, "  ", "  ") +
          aligned_before_names(rows, names, paint, width);
 }

@@ -8,8 +8,8 @@
 
 namespace stepscope::reports {
 
-/// A line for each of the three kernels with most time, summed over the devices and the whole
-/// recording, communication included: the first lines of `stepscope top`. Empty without kernels.
+/// A line for each of the three kernels with most time, summed over the analyzed devices and steps,
+/// warm-up and communication included: the first lines of `stepscope top`. Empty without kernels.
 std::string top_kernels_text(analyzer::Analysis const& analysis, Paint const& paint, int width);
 
 }  // namespace stepscope::reports

@@ -179,6 +179,9 @@ void tell_apart(std::span<std::string const> names, std::vector<size_t> const& g
     labels[group[g]] = label_with(of_group[g], parts[g], most_columns);
     alike[labels[group[g]]].push_back(group[g]);
   }
+  // A part that tells nothing apart takes room from the name.
+  if (alike.size() == 1)
+    for (size_t const i : group) labels[i] = kernel_label(names[i], most_columns);
   for (auto const& [label, smaller] : alike)
     if (smaller.size() > 1 && smaller.size() < group.size())
       tell_apart(names, smaller, most_columns, rounds - 1, labels);

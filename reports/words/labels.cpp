@@ -256,20 +256,9 @@ std::string pipeline_gain(analyzer::Finding const& finding) {
 /// What fixes above it take from a gain is worth a word from here on.
 constexpr double kLeastDifference = 0.005;
 
-/// Most of the cost comes before all that was recorded.
-bool is_before_recording(analyzer::Finding const& finding) {
-  constexpr double kMost = 0.5;
-  double before = 0;
-  for (auto const& [name, value] : finding.metrics)
-    if (name == "before_first_op_ns_per_step") before = value;
-  return before > kMost * static_cast<double>(finding.cost_ns_per_step.value_or(0));
-}
-
 std::string replayed_gain(analyzer::Finding const& finding) {
   double const alone = *finding.gain_alone;
   double const after = finding.gain_after_above.value_or(alone);
-  if (std::max(alone, after) < kLeastDifference && is_before_recording(finding))
-    return std::string(tr("gain not known: record a whole step before this one"));
   std::string const gain = replayed_gain_text(alone);
   if (std::abs(after - alone) < kLeastDifference) return tr("if fixed, by replay: {}", gain);
   return tr("if fixed, by replay: {}; after the fixes above: {}", gain, gain_text(after));

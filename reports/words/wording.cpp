@@ -21,18 +21,21 @@
 namespace stepscope::reports {
 namespace {
 
-/// The number of the finding by which this device makes the others wait for what is described here;
-/// none where it does not.
-std::optional<size_t> number_of_lateness(FindingContext const& seen) {
-  char const* const cause = seen.finding.rule == "input-bound" ? "input" : "host";
-  auto const& findings = seen.analysis.findings;
-  for (size_t i = 0; i < findings.size(); ++i) {
-    FindingContext const other{seen.run, seen.analysis, findings[i]};
-    if (findings[i].rule == "straggler" && findings[i].where == seen.finding.where &&
-        other.has_subject("cause", cause) && other.subject("host_op") == seen.subject("host_op"))
-      return i + 1;
-  }
-  return std::nullopt;
+/// Whether the other finding says how long others wait for this device because of what is described
+/// here: the same host operation.
+bool is_lateness_by(FindingContext const& seen, analyzer::Finding const& other) {
+  if (seen.finding.rule == "unexplained-idle" || other.rule != "straggler" ||
+      other.where != seen.finding.where || !other.cost_ns_per_step)
+    return false;
+
+  auto const host_op = [](analyzer::Finding const& finding) {
+    for (auto const& [role, name] : finding.subjects)
+      if (role == "host_op") return std::string_view(name);
+    return std::string_view();
+  };
+  std::string_view const cause = seen.finding.rule == "input-bound" ? "input" : "host";
+  return FindingContext{seen.run, seen.analysis, other}.has_subject("cause", cause) &&
+         !host_op(other).empty() && host_op(other) == host_op(seen.finding);
 }
 
 std::string describe_idle(FindingContext const& seen) {
@@ -61,8 +64,10 @@ std::string describe_idle(FindingContext const& seen) {
         tr(" {} of it come before the first recorded operation. "
            "The trace has nothing from before, so no gain includes it.",
            seen.text("before_first_op_ns_per_step"));
-  if (auto const number = number_of_lateness(seen))
-    text += tr(" This makes it late: finding {} has what the others lose by it.", *number);
+  for (analyzer::Finding const& other : seen.analysis.findings)
+    if (is_lateness_by(seen, other))
+      text += tr(" This makes it late: “{}” has what the others lose by it.",
+                 words_of(seen.run, seen.analysis, other).title);
 
   return text;
 }

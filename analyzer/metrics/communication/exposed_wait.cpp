@@ -48,13 +48,12 @@ class CoveredTime {
   model::IntervalSet::const_iterator near_;
 };
 
-/// How much earlier a device's collectives would have ended without late peers. They must come by
-/// begin.
-class LateTime {
+/// Where a device's collectives would have been without late peers. They must come by begin.
+class PlacesWithoutLatePeers {
  public:
-  explicit LateTime(std::vector<ReadyCollective> const& ready) : ready_(ready) {}
+  explicit PlacesWithoutLatePeers(std::vector<ReadyCollective> const& ready) : ready_(ready) {}
 
-  int64_t of(CollectivesOfDevice::One const& own) {
+  Interval of(CollectivesOfDevice::One const& own) {
     Stream& stream = streams_[own.track.value];
     int64_t inherited = 0;
     // A collective that begins later than this after the one before was delayed by something else.
@@ -62,12 +61,12 @@ class LateTime {
     if (stream.late_ns > 0 && own.when.begin - stream.end < kAtOnceNs)
       inherited = std::min(stream.late_ns, own.when.begin - ready_at(own));
     stream = {own.when.end, saturated_sum(own.wait_ns, inherited)};
-    return stream.late_ns;
+    return {own.when.begin - inherited, own.when.end - own.wait_ns - inherited};
   }
 
  private:
   struct Stream {
-    int64_t end = 0, late_ns = 0;  ///< of its last collective
+    int64_t end = 0, late_ns = 0;  ///< of its last collective: how much earlier it would have ended
   };
 
   /// When the collective was ready; its begin where nothing earlier is known.
@@ -93,7 +92,7 @@ model::IntervalSet split_exposed_wait(CollectivesOfDevice const& collectives,
   if (collectives.of.empty()) return {};
 
   CoveredTime exposed_time(exposed_comm);
-  LateTime late_time(ready);
+  PlacesWithoutLatePeers places(ready);
   std::vector<Interval> late;
   for (CollectivesOfDevice::One const& own : collectives.of) {
     int64_t const until_end = exposed_time.until(own.when.end),
@@ -101,7 +100,10 @@ model::IntervalSet split_exposed_wait(CollectivesOfDevice const& collectives,
     int64_t const by_waiting = std::min(own.wait_ns, in_all);
     exposed.push_back({by_waiting, in_all - by_waiting});
 
-    int64_t const lost = std::min(late_time.of(own), in_all);
+    // What no compute hides there, either, is not lost by late peers.
+    Interval const place = places.of(own);
+    int64_t const there = exposed_time.until(place.end) - exposed_time.until(place.begin);
+    int64_t const lost = in_all - std::clamp<int64_t>(there, 0, in_all);
     if (lost > 0) late.push_back({exposed_time.instant_after(until_end - lost), own.when.end});
   }
   return model::intersect(model::unite(std::move(late)), exposed_comm);

@@ -135,8 +135,10 @@ std::vector<DeviceWait> waits_by_device(Analysis const& analysis) {
   for (size_t d = 0; d < means.size(); ++d) {
     auto const found = waits.find(means[d].ref);
     if (found == waits.end()) continue;
-    found->second.lost_ns = means[d].steps > 0 ? std::llround(means[d].exposed_late_ns)
-                                               : analysis.devices[d].time.exposed_late_ns;
+    if (means[d].steps > 0)
+      found->second.lost_ns = std::llround(means[d].exposed_late_ns);
+    else if (analysis.steps.empty())
+      found->second.lost_ns = analysis.devices[d].time.exposed_late_ns;
   }
 
   std::vector<DeviceWait> result;

@@ -245,7 +245,7 @@ std::optional<Finding> find_late_device(RuleInput const& input) {
   for (CollectiveStats const& collective : input.facts.collectives)
     for (auto const& participant : collective.participants)
       if (participant.ref == victim->ref && collective.participants.size() > 1 &&
-          last_arriver(collective)->ref == culprit)
+          victim->is_measured(participant.when.begin) && last_arriver(collective)->ref == culprit)
         finding.evidence.push_back(
             {participant.ref,
              {participant.when.begin, participant.when.begin + participant.wait_ns},
@@ -352,12 +352,15 @@ std::optional<Finding> find_long_stage(RuleInput const& input) {
   for (CollectiveStats const& collective : input.facts.collectives) {
     if (collective.participants.size() < 2 || last_arriver(collective)->ref != worst.device->ref)
       continue;
-    for (auto const& participant : collective.participants)
-      if (participant.exposed_late_ns > 0)
+    for (auto const& participant : collective.participants) {
+      MeasuredDevice const* const device = measured_device_of(input, participant.ref);
+      if (participant.exposed_late_ns > 0 && device != nullptr &&
+          device->is_measured(participant.when.begin))
         finding.evidence.push_back(
             {participant.ref,
              {participant.when.begin, participant.when.begin + participant.wait_ns},
              std::nullopt});
+    }
   }
 
   keep_longest(finding.evidence);

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/commands/recording.h"
 #include "trace/base/parse_time.h"
+#include "trace/base/shell_word.h"
 #include "tracer/core/options.h"
 #include "tracer/record.h"
 #include "tracer/record_interleaved.h"
@@ -187,6 +188,8 @@ int record(RecordCommand& options) {
     return report_error(set.error());
   if (auto const set = set_ring(options); !set) return report_error(set.error());
 
+  if (options.in_turn.empty())
+    options.record.next = "stepscope analyze " + base::shell_word(options.record.output);
   auto const code = options.in_turn.empty() ? record_alone(options.record, options.command)
                                             : record_two(options.record, options.in_turn,
                                                          options.turn_steps, options.command);

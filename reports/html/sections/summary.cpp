@@ -27,7 +27,7 @@ std::string key_numbers(Page const& page) {
   std::string tiles;
   if (summary.median_ns)
     tiles += key_number(
-        base::format_duration(std::llround(summary.mean_ns)), "step, mean",
+        base::format_duration(std::llround(summary.mean_of_all_ns)), "step, mean",
         tr("A step on its device with the idle time before it; median {}, p95 {}",
            base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns)));
   if (summary.has_steps && summary.mean_of_all_ns > 0)

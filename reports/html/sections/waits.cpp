@@ -129,7 +129,8 @@ std::string waiting_table(Page const& page) {
 
     double const per =
         page.summary.has_steps ? static_cast<double>(std::max<size_t>(wait.steps, 1)) : 1.0;
-    table.row({label_cell(device_label(page.run, wait.ref)), ns_cell(wait.lost_ns),
+    table.row({label_cell(device_label(page.run, wait.ref)),
+               wait.lost_ns ? ns_cell(*wait.lost_ns) : none_cell(),
                duration_cell(static_cast<double>(wait.wait_ns) / per), count_cell(wait.collectives),
                count_cell(wait.last)});
   }
@@ -244,7 +245,7 @@ std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeli
 std::string step_waits_table(Page const& page, analyzer::StepWaitMatrix const& matrix) {
   Table table("wait-map-table", "Waiting in each device's steps");
   table.text("Device")
-      .number("Median step", "Wait that no compute hides")
+      .number("Median step", "What late peers cost where no compute hides it")
       .number("p95")
       .number("Longest");
   table.number("Longest in step").number("Share of all steps", "Steps with any waiting");
@@ -265,8 +266,8 @@ std::string step_waits_block(Page const& page) {
   if (matrix.rows.empty()) return {};
 
   std::string body = chart("wait-map", "Waiting of each device in each step",
-                           "Time of a step in which the device waits in a collective for others "
-                           "and does not compute; for many steps the mean of neighbours. "
+                           "Communication of a step that peers cause which come late, where no "
+                           "compute hides it; for many steps the mean of neighbours. "
                            "A row without colour is a device that others wait for. "
                            "A coloured column is a step in which a device came late.");
 

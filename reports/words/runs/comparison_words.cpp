@@ -197,8 +197,9 @@ std::string why_unclear(Comparison const& comparison) {
         analyzer::kMetricError);
 
   if (analyzer::has_opposed_mean(change, least))
-    return "while the mean changed the other way: look at the few that take long (stepscope "
-           "analyze)";
+    return "and typical ones changed the other way than the mean: look at the few that differ "
+           "(stepscope analyze)";
+
   return fmt::format("which is not enough to decide whether it changed by {} or more",
                      base::format_share(comparison.least_share));
 }

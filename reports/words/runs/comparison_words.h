@@ -22,7 +22,7 @@ std::string_view verdict_word(analyzer::Verdict verdict,
 std::string metric_label(analyzer::Metric const& metric);
 /// The part that changed most in the direction of the step; none where nothing did.
 std::optional<analyzer::ChangePart> largest_part(analyzer::Comparison const& comparison);
-/// " Most of it: more waiting for peers (+3.15 ms)."; empty where no part is the largest.
+/// " Most of it: more waiting for peers (+3.54 ms)."; empty where no part is the largest.
 std::string largest_part_sentence(analyzer::Comparison const& comparison);
 /// In the middle of a sentence, by what it does to the step: "kernels are slower", "less waiting
 /// for peers".

@@ -208,6 +208,11 @@ std::string settle_text(GateResult const& result, GateAnswer const& answer) {
                  "it "
                  "drifts. Leave more room between both.";
 
+  analyzer::Metric const& metric = metric_of(result, answer);
+  if (analyzer::has_opposed_mean(metric.change, metric.least))
+    return "More of them would not settle it: the typical ones changed one way and the mean the "
+           "other. Look at the few that differ (stepscope analyze).";
+
   bool const vary_runs = metric_of(result, answer).change.unit == analyzer::CompareUnit::kRun;
   bool const vary_pairs = metric_of(result, answer).change.unit == analyzer::CompareUnit::kPair;
 

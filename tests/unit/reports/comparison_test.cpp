@@ -167,7 +167,7 @@ TEST(ComparisonText, AnIntervalThatIsNotOfTheMeanSaysOfWhatItIs) {
 TEST(ComparisonJson, HoldsWhatTheTextSays) {
   Comparison const comparison = slower_by_input();
   json const document = json::parse(comparison_json(comparison));
-  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["schema"], 2);
   EXPECT_EQ(document["verdict"], "slower");
   EXPECT_EQ(document["headline"], headline(comparison));
   EXPECT_EQ(document["base"]["runs"], json::array({"before"}));

@@ -45,6 +45,12 @@ TEST(KernelLabels, say_what_tells_names_apart_that_would_look_alike) {
                                    "elementwise_kernel<…MulFunctor…> [4]"));
 }
 
+TEST(KernelLabels, have_no_part_that_tells_nothing) {
+  std::string const name(5000, 'x');
+  std::vector<std::string> const names = {name + "A", name + "B"};
+  EXPECT_THAT(kernel_labels(names, 40), testing::Each(kernel_label(names[0], 40)));
+}
+
 TEST(KernelLabels, of_narrow_columns_equal_names_and_odd_bytes_stay_within_the_columns) {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {

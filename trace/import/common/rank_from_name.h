@@ -8,6 +8,9 @@
 
 namespace stepscope::import {
 
+/// What notes of processes have whose rank their format's reader guessed.
+inline constexpr std::string_view kRankIsAGuess = "its rank is a guess";
+
 /// "TP-9" before "TP-10": runs of digits compare as numbers. A strict order of all texts.
 bool natural_less(std::string_view a, std::string_view b);
 

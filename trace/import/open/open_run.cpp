@@ -13,6 +13,7 @@
 
 #include "trace/import/common/coarse_times.h"
 #include "trace/import/common/numbers.h"
+#include "trace/import/common/rank_from_name.h"
 #include "trace/import/formats/importers.h"
 #include "trace/import/open/run_files.h"
 #include "trace/import/open/separate_captures.h"
@@ -64,6 +65,13 @@ void take_ranks_of_names(RunSources& run, std::vector<RankSource*>& unnumbered) 
   unnumbered.clear();
 }
 
+/// Some formats' readers say so themselves, and by which order.
+bool says_that_rank_is_a_guess(model::ImportLog const& log) {
+  return std::any_of(log.notes.begin(), log.notes.end(), [](std::string const& note) {
+    return note.find(kRankIsAGuess) != std::string::npos;
+  });
+}
+
 /// Gives ranks to traces that do not state theirs: by their names, else the free ranks in the order
 /// of the files. Traces with devices come first.
 void number_ranks(RunSources& run) {
@@ -85,7 +93,8 @@ void number_ranks(RunSources& run) {
   std::vector<NumberedProcess> numbered;
   for (size_t i = 0; i < numbers.size(); ++i) {
     unnumbered[i]->source.assume_rank(numbers[i]);
-    numbered.push_back({unnumbered[i]->file, numbers[i]});
+    if (!says_that_rank_is_a_guess(unnumbered[i]->source.log()))
+      numbered.push_back({unnumbered[i]->file, numbers[i]});
     for (RankSource* const window : windows.of(unnumbered[i]))
       window->source.assume_rank(numbers[i]);
   }
@@ -193,7 +202,7 @@ std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> pr
     else
       notes.push_back(
           fmt::format("{}: does not say which ranks its {} processes are; taken as free ranks from "
-                      "{} to {}, a guess by the order of their devices, else of the processes",
+                      "{} to {} by their order",
                       file, of.processes, of.lowest, of.highest));
   }
   return notes;

@@ -91,12 +91,12 @@ export function drawWaits(plot: HTMLElement, data: Data): void {
       trigger: "item",
       formatter: (item: { dataIndex: number }) => {
         const wait = data.waits[item.dataIndex];
-        return tip(wait.device, [{ color: color("peer"), label: tr("waits for others"), value: duration(wait.ns) }]);
+        return tip(wait.device, [{ color: color("peer"), label: tr("lost by late peers"), value: duration(wait.ns) }]);
       },
     },
     xAxis: {
       type: "value",
-      name: data.perStep ? tr("wait a step, {0}", unit.name) : tr("wait, {0}", unit.name),
+      name: data.perStep ? tr("lost a step, {0}", unit.name) : tr("lost, {0}", unit.name),
       splitNumber: Math.max(2, Math.min(6, Math.floor((width - 200) / 50))),
       nameLocation: "middle",
       nameGap: 26,
@@ -141,7 +141,7 @@ export function drawWaitMap(plot: HTMLElement, data: Data): void {
       ...tooltipStyle(),
       trigger: "item",
       formatter: (item: { color: string; value: [number, number, number] }) =>
-        tip(`${map.devices[item.value[1]]}, ${step(item.value[0])}`, [{ color: item.color, label: tr("waits for others"), value: duration(item.value[2]) }]),
+        tip(`${map.devices[item.value[1]]}, ${step(item.value[0])}`, [{ color: item.color, label: tr("lost by late peers"), value: duration(item.value[2]) }]),
     },
     visualMap: {
       type: "continuous",

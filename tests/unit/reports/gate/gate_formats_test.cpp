@@ -32,7 +32,7 @@ TEST(GateJson, HoldsWhatTheTextSays) {
   GateResult const result = failed_gate();
   json const document = json::parse(gate_json(result));
 
-  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["schema"], 2);
   EXPECT_EQ(document["verdict"], "failed");
   EXPECT_EQ(document["headline"], gate_headline(result));
 

@@ -116,6 +116,12 @@ void guess_order(std::vector<Process*> workers, std::vector<Process*>& shown) {
     std::sort(workers.begin(), workers.end(),
               [](Process* a, Process* b) { return a->only_device() < b->only_device(); });
 
+  std::string const note =
+      fmt::format("the report does not say which rank this process is: {} by the order of {}",
+                  kRankIsAGuess, by_device ? "the processes' devices" : "process ids");
+  for (Process* const process : workers)
+    if (workers.size() > 1) process->builder.log().notes.push_back(note);
+
   std::stable_partition(shown.begin(), shown.end(),
                         [](Process* process) { return process->has_device_ops(); });
   std::copy(workers.begin(), workers.end(), shown.begin());

@@ -3,21 +3,23 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "trace/import/common/rank_from_name.h"
 #include "trace/model/derive/clock_drift.h"
 
 namespace stepscope::import::rocm {
 namespace {
 
-/// Launchers give each process of a host the GPU of its number. Where processes share one, they
-/// keep the order of the file.
-void sort_by_device(std::vector<Process*>& workers) {
+/// Launchers give each process of a host the GPU of its number.
+bool sort_by_device(std::vector<Process*>& workers) {
   std::set<int32_t> devices;
   for (Process const* const worker : workers) devices.insert(worker->only_device());
-  if (devices.size() != workers.size() || devices.contains(-1)) return;
+  if (devices.size() != workers.size() || devices.contains(-1)) return false;
 
   std::sort(workers.begin(), workers.end(),
             [](Process const* a, Process const* b) { return a->only_device() < b->only_device(); });
+  return true;
 }
 
 /// Whether each worker states a rank that no other has.
@@ -49,8 +51,13 @@ std::vector<Process*> order_by_rank(std::deque<Process>& processes, std::string 
 
   if (workers.size() == 1 && !workers.front()->stated_rank)
     workers.front()->builder.info().rank = rank_of_name(file).value_or(-1);
-  else if (!take_stated_ranks(workers))
-    sort_by_device(workers);
+  else if (!take_stated_ranks(workers)) {
+    bool const by_device = sort_by_device(workers);
+    for (Process* const worker : workers)
+      worker->builder.log().notes.push_back(
+          fmt::format("the capture does not say which rank this process is: {} by the order of {}",
+                      kRankIsAGuess, by_device ? "the processes' devices" : "the file"));
+  }
 
   workers.insert(workers.end(), others.begin(), others.end());
   return workers;

@@ -316,7 +316,8 @@ TEST(FreeRanks, AreToldOnceAFile) {
                   ::testing::StartsWith(
                       "b.json: does not say which rank it is; taken as rank 4 by its place"),
                   "a.sqlite: does not say which ranks its 3 processes are; taken as free ranks "
-                  "from 0 to 2, a guess by the order of their devices, else of the processes"));
+                  "from 0 to 2 by "
+                  "their order"));
   EXPECT_THAT(notes_of_free_ranks({}), ::testing::IsEmpty());
 }
 

@@ -192,6 +192,8 @@ TEST(NsysExport, SaysWhatItGuessedAndWhatItCannotTellApart) {
   auto const traces = read_sql(nsys_job_sql());
   ASSERT_EQ(traces.size(), 2U);
   EXPECT_THAT(traces[1].log().notes,
+              Contains(HasSubstr("its rank is a guess by the order of the processes' devices")));
+  EXPECT_THAT(traces[1].log().notes,
               Contains(HasSubstr("2 launches of CUDA graphs were recorded whole")));
   EXPECT_FALSE(traces[1].log().truncated);
 }

@@ -237,6 +237,7 @@ TEST(Rocpd, SeveralCapturesInOneDatabaseAreSeveralTraces) {
   ASSERT_EQ(traces->size(), 2U);
   // Both claim rank 3: then neither is believed.
   EXPECT_LT((*traces)[0].info().rank, 0);
+  EXPECT_THAT((*traces)[0].log().notes, Contains(HasSubstr("is a guess")));
 }
 
 TEST(Rocpd, ViewsOverManyTablesDoNotMatter) {

@@ -353,6 +353,7 @@ TEST(Rocprofv3, ProcessesAreTracesInTheOrderOfTheirDevices) {
   EXPECT_EQ((*traces)[0].info().process_id, 77);
   EXPECT_EQ((*traces)[1].info().process_id, 78);
   EXPECT_LT((*traces)[0].info().rank, 0);
+  EXPECT_THAT((*traces)[0].log().notes, Contains(HasSubstr("order of the processes' devices")));
 
   std::vector<model::TraceInfo const*> const infos = {&(*traces)[0].info(), &(*traces)[1].info()};
   EXPECT_THAT(model::clocks_of(infos), ElementsAre(0U, 0U));
