@@ -64,8 +64,8 @@ struct DeviceDelays {
 /// Fills `exposed` from the device's sets.exposed_comm. Returns the part of exposed_comm that late
 /// peers cause: of each collective what compute would hide, or it would not take, without them. It
 /// is the end of the collective. Without late peers a collective is shorter by its wait. One that
-/// began when the one before it on its stream was over would also begin earlier: as much as that
-/// one would have ended earlier, as far as it was `ready` itself. Compute stays where it is.
+/// began at once after another on its stream begins earlier, too: by as much as that one would have
+/// ended earlier, if it was `ready` itself. Compute stays where it is.
 model::IntervalSet split_exposed_wait(CollectivesOfDevice const& collectives,
                                       model::IntervalSet const& exposed_comm,
                                       std::vector<ReadyCollective> const& ready,

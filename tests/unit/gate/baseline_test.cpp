@@ -164,6 +164,17 @@ TEST(Baseline, LongAndInvalidTextsStayDifferent) {
   EXPECT_EQ(analyzer::kept_text(a), a);
 }
 
+TEST(Baseline, TheNameThatWaitingHadBeforeIsRead) {
+  RunMeasurements sample = full_sample();
+  auto& waiting = sample.parts_ns[static_cast<size_t>(analyzer::StepPart::kWaiting)];
+  waiting.assign(sample.steps.size(), 7);
+  std::string const text = with(text_of_run(sample), "\"exposed_late\"", "\"exposed_wait\"");
+
+  auto const read = parse_baseline(text, "b.json");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->runs[0].parts_ns[static_cast<size_t>(analyzer::StepPart::kWaiting)], waiting);
+}
+
 TEST(Baseline, ANewerSchemaIsRefusedInWords) {
   std::string const text = text_of_run(full_sample());
   EXPECT_THAT(error_of(with(text, "\"schema\":1", "\"schema\":2")),

@@ -1,12 +1,14 @@
 #include "reports/text/text.h"
 
 #include <algorithm>
+#include <limits>
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "reports/text/layout.h"
+#include "reports/text/top_kernels.h"
 #include "tests/unit/reports/sample.h"
 
 namespace stepscope::reports {
@@ -14,6 +16,32 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+
+TEST(TopKernels, are_summed_over_devices_and_saturate) {
+  analyzer::Analysis analysis;
+  auto const add = [&](char const* name, model::EventKind kind, int64_t total_ns) {
+    analyzer::KernelStats kernel;
+    kernel.name = name;
+    kernel.kind = kind;
+    kernel.total_ns = total_ns;
+    kernel.count = 2;
+    analysis.kernels.push_back(kernel);
+  };
+  EXPECT_EQ(top_kernels_text(analysis, {}, 80), "");
+
+  add("gemm", model::EventKind::kKernel, 30);
+  add("copy", model::EventKind::kMemcpy, 900);
+  add("all-reduce", model::EventKind::kCollective, 50);
+  add("gemm", model::EventKind::kKernel, 20 + 100);
+  std::string const text = top_kernels_text(analysis, {}, 80);
+  EXPECT_THAT(text, testing::ContainsRegex("150 ns +75\\.0 % +4  gemm\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("50 ns +25\\.0 % +2  all-reduce\n"));
+  EXPECT_THAT(text, Not(HasSubstr("copy")));
+
+  for (int i = 0; i < 2; ++i)
+    add("", model::EventKind::kKernel, std::numeric_limits<int64_t>::max());
+  EXPECT_THAT(top_kernels_text(analysis, {}, 80), HasSubstr("without a name"));
+}
 
 TEST(AnalysisText, says_the_verdict_the_split_the_devices_and_the_findings) {
   Sample const sample = make_slow_sample();

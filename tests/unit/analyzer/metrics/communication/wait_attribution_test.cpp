@@ -130,6 +130,26 @@ TEST(Waits, ACollectiveThatBeginsLateBecauseOfTheOneBeforeItIsLost) {
   EXPECT_EQ(lost_to_lateness(30, 165), 5) << "or 5, when what it waits for was over";
 }
 
+TEST(Waits, WhatWouldBeExposedWithoutLatePeersIsNotLost) {
+  // Rank 0 computes until 200, rank 1 comes late to both collectives. Without that rank 0 would
+  // have the first one hidden, and the second, which needs what is computed, at [200, 260).
+  MadeRanks made(2);
+  for (int32_t r = 0; r < 2; ++r) made.step(r, 0, 420, 0);
+  made.kernel(0, 0, 200, 0);
+  made.kernel(1, 0, 350, 0);
+
+  made.stream_wait(0, 10, 20);
+  made.collective(0, 20, 250, 0, all_reduce_of(0, 2, 1));
+  made.collective(1, 200, 250, 0, all_reduce_of(1, 2, 1));
+  made.stream_wait(0, 190, 200);
+  made.collective(0, 250, 410, 30, all_reduce_of(0, 2, 2));
+  made.collective(1, 350, 410, 0, all_reduce_of(1, 2, 2));
+
+  Analysis const analysis = analyze(made.finish());
+  EXPECT_EQ(analysis.devices.at(0).time.exposed_comm_ns, 210);
+  EXPECT_EQ(analysis.devices.at(0).time.exposed_late_ns, 210 - 60);
+}
+
 /// Rank 0 waits 200 for rank 1 and therefore comes 210 late, 10 of them its transfer, to the
 /// collective in which rank 2 waits for it.
 Analysis waits_of_chain() {
