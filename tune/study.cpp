@@ -391,7 +391,9 @@ void Study::judge_candidate(Trial& trial) {
         fmt::format("{} pairs do not show that it saves {}", trial.pairs.size(), least));
   } else if (!has_time_for(1 + confirming_pairs())) {
     end(trial, TrialVerdict::kUnclear,
-        fmt::format("the time ended before it was clear whether it saves {}", least));
+        fmt::format("it is not clear whether it saves {}, and what is left of the time would not "
+                    "suffice to confirm it",
+                    least));
   }
 }
 

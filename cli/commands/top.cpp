@@ -113,6 +113,18 @@ base::Expected<void> write_answer(query::Database& database, TopOptions const& o
   return {};
 }
 
+/// The steps that a slice was made for, which analyze counts alone; none of a whole run.
+std::optional<std::pair<int64_t, int64_t>> steps_of_slice(model::Run const& run) {
+  std::optional<std::pair<int64_t, int64_t>> chosen;
+  for (auto const& rank : run.ranks) {
+    model::WholeSteps const& slice = rank.trace.info().whole_steps;
+    std::pair const own(slice.chosen_first, slice.chosen_last);
+    if (!slice.has_choice() || chosen.value_or(own) != own) return std::nullopt;
+    chosen = own;
+  }
+  return chosen;
+}
+
 int top(TopOptions const& options) {
   query::Part part{.rank = options.rank};
   if (!options.steps.empty()) {
@@ -123,7 +135,13 @@ int top(TopOptions const& options) {
 
   auto const run = open_run_and_warn(options.runs, options.is_one_run);
   if (!run) return report_error(run.error());
+  bool const has_named_steps = part.steps.has_value();
+  if (!has_named_steps) part.steps = steps_of_slice(*run);
   auto database = query::Database::open(*run, part);
+  if (!has_named_steps && part.steps && (!database || !database->chosen_steps())) {
+    part.steps.reset();
+    database = query::Database::open(*run, part);
+  }
   if (!database) return report_error({"top: " + database.error().message});
   if (auto const steps = database->chosen_steps()) warn_of_missing_steps(*part.steps, *steps);
 

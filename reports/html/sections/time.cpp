@@ -325,7 +325,9 @@ SectionHtml idle_section(Page const& page) {
       "Stepscope splits each gap between device operations where its cause changes. "
       "The first cause that applies counts, in this order: "
       "profiler, allocation, synchronization, input, another stream, another rank, "
-      "CUDA graph, launch-bound, launch latency, unexplained.");
+      "CUDA graph, launch-bound, launch latency, unexplained. "
+      "The table of causes begins with a device's first operation, as the window does. "
+      "The tables below it also have the time of its steps before that.");
 
   return section(
       "idle", "Idle time",

@@ -134,6 +134,17 @@ TEST_F(Slice, IsAnalyzedAsTheStepsThatItWasMadeFor) {
   EXPECT_EQ(json::parse(stepscope("info part --json").output)[0]["cut_out_for_steps"]["first"], 5);
 }
 
+TEST_F(Slice, HasTheKernelsWithMostTimeOfItsSteps) {
+  ASSERT_EQ(stepscope("slice run --steps 2:3 -o part").code, 0);
+  auto const top = [&](std::string const& of) {
+    Outcome const outcome = stepscope("top " + of + " --format csv --limit 1000");
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    return outcome.output;
+  };
+  EXPECT_EQ(top("part"), top("run --steps 2:3"));
+  EXPECT_NE(top("part"), top("run"));
+}
+
 TEST_F(Slice, OfASliceKnowsTheStepsOfTheWholeRun) {
   ASSERT_EQ(stepscope("slice run --steps 2:9 -o larger").code, 0);
   ASSERT_EQ(stepscope("slice larger --steps 2:5 -o smaller").code, 0);
