@@ -422,11 +422,12 @@ std::string noise_text(GateResult const& result, GateAnswer const& answer) {
     if (metric.change.unit == analyzer::CompareUnit::kBlock) unit = "Blocks of steps vary";
     if (metric.change.unit == analyzer::CompareUnit::kPair) unit = "Runs of a pair differ";
 
-    if (mean > 0)
-      text =
-          fmt::format("{} by {}; a change of at least {} would be detected with 90 % probability.",
-                      unit, fine_share(answer.noise->deviation / mean),
-                      fine_share(answer.noise->detectable_change / mean));
+    if (mean > 0) text = fmt::format("{} by {}", unit, fine_share(answer.noise->deviation / mean));
+    // A change that was detected needs no word on what would be.
+    if (mean > 0 && answer.verdict == GateVerdict::kFailed) text += ".";
+    if (mean > 0 && answer.verdict != GateVerdict::kFailed)
+      text += fmt::format("; a change of at least {} would be detected with 90 % probability.",
+                          fine_share(answer.noise->detectable_change / mean));
   }
 
   std::string const settle = settle_text(result, answer);
