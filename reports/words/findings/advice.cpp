@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analyzer/metrics/work/gpu_generation.h"
+#include "analyzer/metrics/work/kernels.h"
 #include "reports/words/language.h"
 
 namespace stepscope::reports {
@@ -46,6 +47,14 @@ bool is_amd(model::Run const& run, analyzer::Analysis const& analysis) {
                        return std::any_of(kNames.begin(), kNames.end(), [&](std::string_view name) {
                          return device.name.find(name) != std::string::npos;
                        });
+                     });
+}
+
+/// Whether the finding is about threads of the host that act as a device.
+bool is_about_host_device(analyzer::Analysis const& analysis, analyzer::Finding const& finding) {
+  return std::any_of(analysis.devices.begin(), analysis.devices.end(),
+                     [&](analyzer::DeviceStats const& device) {
+                       return device.ref == finding.where && analyzer::is_host_device(device.name);
                      });
 }
 
@@ -134,7 +143,14 @@ constexpr std::array kForLate = {
         "Meanwhile compare CPU cores, clocks and temperature, and other programs of its machine."},
 };
 
-std::string_view advice_on_late(analyzer::Finding const& finding) {
+std::string_view advice_on_late(analyzer::Analysis const& analysis,
+                                analyzer::Finding const& finding) {
+  if (has_subject(finding, "cause", "compute") && is_about_host_device(analysis, finding))
+    return "Check first whether it has more work: its share of the data, longer sequences, more "
+           "layers. "
+           "With equal work end other programs on the machine: they take cores of a host device. "
+           "Record again, and see whether the same device is late.";
+
   auto const found = std::find_if(kForLate.begin(), kForLate.end(), [&](CauseAdvice const& advice) {
     return has_subject(finding, "cause", advice.cause);
   });
@@ -233,7 +249,7 @@ bool lacks_host_calls(model::Run const& run, analyzer::Analysis const& analysis)
 std::string_view better_advice(model::Run const& run, analyzer::Analysis const& analysis,
                                analyzer::Finding const& finding) {
   if (finding.rule == "hung-collective") return advice_on_hung(finding);
-  if (finding.rule == "straggler") return advice_on_late(finding);
+  if (finding.rule == "straggler") return advice_on_late(analysis, finding);
   if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread"))
     return advice_on_workers();
   if (finding.rule == "oversubscribed-host" && has_cores_enough(finding))

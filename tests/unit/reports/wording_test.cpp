@@ -243,6 +243,25 @@ TEST(Wording, a_device_whose_host_makes_the_others_wait_names_that_finding) {
   EXPECT_FALSE(names_it(idle)) << "late by its host, not by its input";
 }
 
+TEST(Wording, a_slow_host_device_is_not_sent_to_a_gpu_s_clocks) {
+  model::Run run;
+  run.ranks.resize(1);
+  analyzer::Analysis analysis;
+  analysis.devices.resize(1);
+  analysis.devices[0].ref = {0, 0};
+  analyzer::Finding late;
+  late.rule = "straggler";
+  late.where = analysis.devices[0].ref;
+  late.subjects = {{"cause", "compute"}};
+
+  analysis.devices[0].name = "NVIDIA H100";
+  EXPECT_NE(words_of(run, analysis, late).advice.find("nvidia-smi"), std::string::npos);
+  analysis.devices[0].name = "host (2 threads)";
+  std::string const advice = words_of(run, analysis, late).advice;
+  EXPECT_EQ(advice.find("nvidia-smi"), std::string::npos);
+  EXPECT_NE(advice.find("end other programs on the machine"), std::string::npos);
+}
+
 TEST(Wording, large_gains_are_factors) {
   EXPECT_EQ(gain_text(0.478), "47.8 % faster");
   EXPECT_EQ(gain_text(1.507), "2.5 × as fast");
