@@ -107,7 +107,9 @@ base::Expected<void> write_answer(query::Database& database, TopOptions const& o
   if (auto const rows = database.run(sql, table); !rows)
     return base::fail("top: {}", rows.error().message);
   if (table.is_empty())
-    std::printf("stepscope: the run has no %s\n", options.of.c_str());
+    std::printf(
+        "stepscope: the run has no %s%s\n", options.of.c_str(),
+        options.of == "kernels" ? "; --of ranges and --of calls list what the host did" : "");
   else
     std::fputs(table.text(terminal_width()).c_str(), stdout);
   return {};
