@@ -119,9 +119,9 @@ base::Expected<void> write_answer(query::Database& database, TopOptions const& o
 std::optional<std::pair<int64_t, int64_t>> steps_of_slice(model::Run const& run) {
   std::optional<std::pair<int64_t, int64_t>> chosen;
   for (auto const& rank : run.ranks) {
-    model::WholeSteps const& slice = rank.trace.info().whole_steps;
-    std::pair const own(slice.chosen_first, slice.chosen_last);
-    if (!slice.has_choice() || chosen.value_or(own) != own) return std::nullopt;
+    model::WholeSteps const& whole = rank.trace.info().whole_steps;
+    std::pair const own(whole.chosen_first, whole.chosen_last);
+    if (!whole.has_choice() || chosen.value_or(own) != own) return std::nullopt;
     chosen = own;
   }
   return chosen;
