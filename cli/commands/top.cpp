@@ -157,11 +157,9 @@ Action add_top(CLI::App& app) {
   auto const options = std::make_shared<TopOptions>();
   app.footer(
       "Shares are of the total time of what is listed. Ranges and calls may lie within each other: "
-      "their times then count twice. Kernels are those of communication, too: in SQL, kind IN "
-      "('kernel', "
-      "'collective'). The table shortens names; --format csv has them whole. stepscope query "
-      "answers "
-      "anything else.");
+      "their times then count twice. Kernels are those of communication, too: in SQL, "
+      "kind IN ('kernel', 'collective'). The table shortens names; --format csv has them whole. "
+      "stepscope query answers anything else.");
 
   app.add_option("RUN", options->runs, "trace files or a run folder")->required();
   app.add_option("--of", options->of, "kernels, ops (with copies and fills), ranges or calls")
