@@ -26,10 +26,10 @@ namespace fs = std::filesystem;
 // have them.
 constexpr int kEagerLooks = 50;
 constexpr std::chrono::microseconds kLookEvery{50};
-// Where answers take long: once nothing has come for a while, a look every 50 µs would take a tenth
-// of the core from the work.
-constexpr std::chrono::milliseconds kAttentive{2};
-constexpr std::chrono::microseconds kSlowLookEvery{500};
+// Where answers take long, looks become rarer: a message waits for at most an eighth of the time
+// that nothing came before it, or for 2 ms. Every look takes the core from the work.
+constexpr int kLooksInSilence = 8;
+constexpr std::chrono::microseconds kSlowLookEvery{2'000};
 constexpr std::chrono::milliseconds kIdleLookEvery{100};
 constexpr std::chrono::milliseconds kPeersEvery{250};
 // A beat is a kilobyte: nothing beside gradients. A shorter time limit has shorter ones, so that it
@@ -500,8 +500,10 @@ void Processes::run() {
                            [](auto const& message) { return message->tag == kBeatTag; })) {
       wake_.wait_for(lock, kBeatLookEvery);
       looks = 0;
-    } else if (patience_.has_slow_answers && Clock::now() - moved_at_ > kAttentive) {
-      wake_.wait_for(lock, kSlowLookEvery);
+    } else if (patience_.has_slow_answers) {
+      Clock::duration const silence = Clock::now() - moved_at_;
+      wake_.wait_for(
+          lock, std::clamp<Clock::duration>(silence / kLooksInSilence, kLookEvery, kSlowLookEvery));
     } else if (looks < kEagerLooks) {
       lock.unlock();
       sched_yield();

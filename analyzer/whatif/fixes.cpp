@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "analyzer/whatif/replay_session.h"
 #include "analyzer/whatif/whatif.h"
 
@@ -52,6 +54,13 @@ class FixSequence {
         fix.alone.reason = remedy.reason;
       } else {
         fix.alone = session_.answer(remedy.changes);
+        if (!fix.alone.is_refused && misses_the_cause(findings[i], fix.alone)) {
+          fix.alone.is_refused = true;
+          fix.alone.reason = fmt::format(
+              "its replay gives {:.1f} %, so it does not undo what was found; follow the advice of "
+              "the finding",
+              fix.alone.gain * 100);
+        }
       }
       remedies_[i] = std::move(remedy.changes);
       (fix.alone.is_refused ? refused_ : open_).push_back(std::move(fix));

@@ -88,4 +88,13 @@ Remedy remedy_of(Finding const& finding, model::Run const& run, Analysis const& 
   return {{std::move(*change)}, {}};
 }
 
+bool misses_the_cause(Finding const& finding, WhatIfAnswer const& alone) {
+  constexpr std::array<std::string_view, 3> kManyReasons = {"host-bound-launches", "launch-latency",
+                                                            "straggler"};
+  constexpr double kLeastPart = 0.5;
+  bool const has_many =
+      std::find(kManyReasons.begin(), kManyReasons.end(), finding.rule) != kManyReasons.end();
+  return has_many && (!finding.gain_ceiling || alone.gain < kLeastPart * *finding.gain_ceiling);
+}
+
 }  // namespace stepscope::analyzer

@@ -42,17 +42,6 @@ bool is_any_remedy_known(model::Run const& run, Analysis const& analysis) {
       [&](Finding const& finding) { return !remedy_of(finding, run, analysis).changes.empty(); });
 }
 
-/// A host that is late has many reasons, and so has a late rank. A change that gives far less than
-/// what the finding costs does not undo what was found: it says nothing about the fix.
-bool misses_the_cause(Finding const& finding, WhatIfAnswer const& alone) {
-  constexpr std::array<std::string_view, 3> kManyReasons = {"host-bound-launches", "launch-latency",
-                                                            "straggler"};
-  constexpr double kLeastPart = 0.5;
-  bool const has_many =
-      std::find(kManyReasons.begin(), kManyReasons.end(), finding.rule) != kManyReasons.end();
-  return has_many && (!finding.gain_ceiling || alone.gain < kLeastPart * *finding.gain_ceiling);
-}
-
 /// A critical path that is host work for the most part is a guess at what limits the program. A
 /// replay in which a faster device gives most of what it could is not.
 void drop_disproved_bottleneck(Finding& finding) {

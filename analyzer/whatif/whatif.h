@@ -51,5 +51,9 @@ struct Remedy {
   std::string reason;
 };
 Remedy remedy_of(Finding const& finding, model::Run const& run, Analysis const& analysis);
+/// A host that is late has many reasons, and so has a late rank. A change that gives far less than
+/// what the finding costs does not undo what was found: it says nothing about the fix. `alone`: the
+/// answer to the remedy's changes.
+bool misses_the_cause(Finding const& finding, WhatIfAnswer const& alone);
 
 }  // namespace stepscope::analyzer

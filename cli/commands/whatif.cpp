@@ -3,7 +3,9 @@
 #include "analyzer/whatif/whatif.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "cli/analyze_and_warn.h"
@@ -24,8 +26,14 @@ struct WhatIfCommand {
   bool is_one_run = false;
 };
 
-/// Errors: those of the first change that is not one.
+/// Errors: those of the first change that is not one; a change where a run is to stand.
 base::Expected<analyzer::WhatIfQuestion> question_of(WhatIfCommand const& command) {
+  for (std::string const& run : command.runs) {
+    std::error_code ignored;
+    if (analyzer::parse_change(run) && !std::filesystem::exists(run, ignored))
+      return base::fail("{0} is a change and no run. Write --change {0}", run);
+  }
+
   auto question = analyzer::question_of(command.changes, command.is_together);
   if (!question) return base::fail("--change {}", question.error().message);
   question->wants_fixes = !command.only_changes;

@@ -55,6 +55,10 @@ void add_idle(analyzer::IdleSplit const& split, Rows& rows) {
   for (int64_t const part : split) rows.add(integer(part));
 }
 
+constexpr std::string_view kWaitMeaning = "part of exposed_comm_ns: waiting in a collective itself";
+constexpr std::string_view kLateMeaning =
+    "part of exposed_comm_ns that would be hidden or absent if no peer were late";
+
 // Device_time.
 
 void fill_device_time(Run const& run, Analysis const& analysis, Rows& rows) {
@@ -98,9 +102,8 @@ FactTable device_time_table() {
        {"copy_ns", kInteger, "union of copies"},
        {"exposed_comm_ns", kInteger, "communication that no compute hides"},
        {"exposed_copy_ns", kInteger, "copies that neither compute nor communication hides"},
-       {"exposed_wait_ns", kInteger, "part of exposed_comm_ns: waiting in a collective itself"},
-       {"exposed_late_ns", kInteger,
-        "part of exposed_comm_ns that would be hidden or absent if no peer were late"},
+       {"exposed_wait_ns", kInteger, kWaitMeaning},
+       {"exposed_late_ns", kInteger, kLateMeaning},
        {"overlap", kReal, "share of communication that compute hides"},
        {"utilization", kReal, "busy / window"},
 
@@ -134,6 +137,8 @@ FactTable step_table() {
        {"compute_ns", kInteger, "union of compute"},
        {"exposed_comm_ns", kInteger, "communication that no compute hides"},
        {"exposed_copy_ns", kInteger, "copies that neither compute nor communication hides"},
+       {"exposed_wait_ns", kInteger, kWaitMeaning},
+       {"exposed_late_ns", kInteger, kLateMeaning},
        {"idle_ns", kInteger, "the rest"},
        {"host_start_ns", kInteger, "begin of the host's range, run time"},
        {"host_dur_ns", kInteger, "its length"},
@@ -152,8 +157,9 @@ FactTable step_table() {
       add_interval({step.window.begin, step.window.begin + step.time.window_ns}, rows);
       for (int64_t const ns :
            {step.time.compute_ns, step.time.exposed_comm_ns, step.time.exposed_copy_ns,
-            step.time.idle_ns, step.host_window.begin, step.host_window.length(),
-            int64_t{step.warmup}, period.when.begin, period.when.length()})
+            step.time.exposed_wait_ns, step.time.exposed_late_ns, step.time.idle_ns,
+            step.host_window.begin, step.host_window.length(), int64_t{step.warmup},
+            period.when.begin, period.when.length()})
         rows.add(integer(ns));
       add_idle(step.time.idle_by_cause, rows);
     }
@@ -280,6 +286,32 @@ FactTable collective_table() {
       }};
 }
 
+FactTable wait_table() {
+  return {"waits",
+          "which device made others wait in collectives, and why; in measured steps",
+          {{"rank", kInteger, "of the late device's process in the job"},
+           {"device", kInteger, "the late device"},
+           {"cause", kText, "'compute', 'late_start', an idle cause, … (ANALYSIS_JSON, waits)"},
+           {"host_op", kText, "host range or call meanwhile; NULL = the host is not the cause"},
+           {"gpu_ns", kInteger, "device time that others waited for it"},
+           {"exposed_ns", kInteger, "part of gpu_ns that no compute hides"},
+           {"collectives", kInteger, "with this waiting"}},
+
+          [](Run const& run, Analysis const& analysis, Rows& rows) {
+            for (analyzer::WaitStats const& waits : analysis.waits) {
+              add_place(run, waits.ref, rows);
+              rows.add(Cell::of(std::string_view(analyzer::cause_of(waits))));
+              if (waits.host_op.empty())
+                rows.add(Cell{});
+              else
+                rows.add_text(base::printable(waits.host_op));
+              rows.add(integer(waits.gpu_ns));
+              rows.add(integer(waits.exposed_ns));
+              rows.add(count(waits.collectives));
+            }
+          }};
+}
+
 FactTable link_table() {
   return {"links",
           "fits t = alpha + bytes / beta over the collectives of a communicator and operation",
@@ -383,7 +415,7 @@ FactTable evidence_table() {
 std::span<FactTable const> fact_tables() {
   static std::vector<FactTable> const tables = [] {
     std::vector<FactTable> all = {device_time_table(), step_table(), gap_table(),
-                                  collective_table(), link_table()};
+                                  collective_table(),  wait_table(), link_table()};
     for (FactTable const& table : host_tables()) all.push_back(table);
     for (FactTable const& table : {finding_table(), metric_table(), evidence_table()})
       all.push_back(table);

@@ -232,31 +232,33 @@ std::string ranges_text(Comparison const& comparison, Paint const& paint) {
 
 std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChange::Where where,
                              std::string_view heading, int width) {
-  std::string text;
-  size_t count = 0;
+  bool const is_new = where == analyzer::KernelChange::Where::kNew;
+  std::vector<analyzer::KernelChange const*> kernels;
+  std::vector<std::string> names;
   double ns = 0;
-  constexpr size_t kIndent = 15;  // and the sign that a name was cut
-  size_t const name_columns =
-      std::min(2 * kMostKernelColumns, static_cast<size_t>(width) - kIndent);
-
-  for (auto const& kernel : comparison.kernels) {
+  for (analyzer::KernelChange const& kernel : comparison.kernels) {
     if (kernel.where != where) continue;
-    double const of_kernel =
-        where == analyzer::KernelChange::Where::kNew ? kernel.candidate_ns : kernel.base_ns;
-    double const calls =
-        where == analyzer::KernelChange::Where::kNew ? kernel.candidate_calls : kernel.base_calls;
-
-    if (count < kMostChangedRows)
-      text +=
-          wrapped(fmt::format("{} ({} {})", kernel_label(kernel.name, name_columns),
-                              base::format_significant(calls, 4), calls == 1 ? "call" : "calls"),
-                  width, fmt::format("  {:>10}  ", base::format_duration(std::llround(of_kernel))),
-                  "              ");
-
-    ++count;
-    ns += of_kernel;
+    kernels.push_back(&kernel);
+    if (names.size() < kMostChangedRows) names.push_back(kernel.name);
+    ns += is_new ? kernel.candidate_ns : kernel.base_ns;
   }
 
+  constexpr size_t kIndent = 15;  // and the sign that a name was cut
+  auto const labels =
+      kernel_labels(names, std::min(2 * kMostKernelColumns, static_cast<size_t>(width) - kIndent));
+  std::string text;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    analyzer::KernelChange const& kernel = *kernels[i];
+    double const calls = is_new ? kernel.candidate_calls : kernel.base_calls;
+    double const of_kernel = is_new ? kernel.candidate_ns : kernel.base_ns;
+    text +=
+        wrapped(fmt::format("{} ({} {})", labels[i], base::format_significant(calls, 4),
+                            calls == 1 ? "call" : "calls"),
+                width, fmt::format("  {:>10}  ", base::format_duration(std::llround(of_kernel))),
+                "              ");
+  }
+
+  size_t const count = kernels.size();
   if (count == 0) return {};
   if (count > kMostChangedRows)
     text += fmt::format("  … and {} more (--json has all)\n", count - kMostChangedRows);

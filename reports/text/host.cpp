@@ -58,7 +58,7 @@ std::string ranges_table(analyzer::HostStats const& host, Paint const& paint) {
 }
 
 std::string threads_table(analyzer::HostStats const& host, Paint const& paint) {
-  Rows rows = {{"thread", "busy", "of the time", "waits for data", "events", "steps"}};
+  Rows rows = {{"thread", "in ranges", "of the time", "waits for data", "events", "steps"}};
   for (analyzer::HostThreadStats const& thread : host.threads) {
     if (rows.size() > kMostThreadLines) break;
     rows.push_back({shown(thread.name, kNameColumns), base::format_duration(thread.busy_ns),

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <optional>
+#include <semaphore>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -58,6 +59,25 @@ std::optional<Received> receive_text(Processes& processes, uint32_t from, int ta
       return std::nullopt;
   return received;
 }
+
+/// At most so many threads work at once.
+class Turns {
+ public:
+  explicit Turns(size_t at_once) : free_(static_cast<std::ptrdiff_t>(at_once)) {}
+  class Own {
+   public:
+    explicit Own(Turns& turns) : turns_(turns) { turns_.free_.acquire(); }
+    ~Own() { turns_.free_.release(); }
+    Own(Own const&) = delete;
+    Own& operator=(Own const&) = delete;
+
+   private:
+    Turns& turns_;
+  };
+
+ private:
+  std::counting_semaphore<> free_;
+};
 
 std::string why_gone(Processes const& processes) {
   return processes.failure().value_or("another process of the analysis is gone");
@@ -231,12 +251,20 @@ Expected<void> serve(Processes& processes,
   uint32_t const channels = std::min(channels_of_this_process(), kMostChannels);
   processes.all_gather(std::to_string(channels));
 
+  // Two processes of a run that take turns on a core would both lose its caches: the question of
+  // the channel more waits for its turn.
+  Turns turns(analyzer::processes_at_once());
+  auto const in_turn = [&](std::string const& question) {
+    Turns::Own const turn(turns);
+    return answer(question);
+  };
+
   auto const serve_channel = [&](uint32_t channel) {
     try {
       for (;;) {
         auto const question = receive_text(processes, 0, question_tag(channel));
         if (!question || question->text.empty()) return;
-        auto const given = answer(question->text);
+        auto const given = in_turn(question->text);
         send_text(processes, 0, answer_tag(channel), given ? *given : given.error().message,
                   given.has_value());
       }

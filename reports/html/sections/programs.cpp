@@ -105,7 +105,7 @@ std::string host_ranges_table(analyzer::HostStats const& host, size_t number) {
 std::string host_threads_table(analyzer::HostStats const& host, size_t number) {
   Table table(fmt::format("host-threads-{}", number), "Threads");
   table.text("Thread")
-      .number("Busy", "Union of its ranges, calls and steps")
+      .number("In ranges", "Union of its ranges, calls and steps, waiting included")
       .text("Share of the recording");
   table.number("Waits for data").number("Events").number("Steps");
 

@@ -200,7 +200,7 @@ std::string gains_waterfall(Page const& page) {
   if (1 - left < kLeastSaving) return {};
 
   return waterfall("What the fixes give, one after the other", tr("fix of"),
-                   tr("step that is left"), tr("saved"), rows) +
+                   tr("step that is left"), tr("change"), rows) +
          note(
              "Replays of the run with each fix and those above it. Numbers are shares of the "
              "recorded step.");

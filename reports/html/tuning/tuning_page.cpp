@@ -174,7 +174,7 @@ std::string sequence_section(Study const& study) {
   return section("sequence", "Accepted settings",
                  waterfall("From the default to the best settings",
                            study.space().samples ? tr("time per sample with") : tr("step with"),
-                           "what is left", "saved", rows) +
+                           "what is left", "change", rows) +
                      note("Each setting was measured against those above it. What is left is a "
                           "share of the default. The last row is the answer: earlier savings are "
                           "those of settings that were chosen because they did well."));

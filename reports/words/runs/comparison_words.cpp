@@ -101,19 +101,26 @@ std::string_view cause_label(std::string_view cause) {
   return tr("reason unknown");
 }
 
+/// The late devices that changed most, the way of the part.
 std::string late_reason(Comparison const& comparison, double part_ns) {
-  analyzer::LateChange const* most = nullptr;
-  for (auto const& late : comparison.late)
-    if ((late.candidate_ns > late.base_ns) == (part_ns > 0) &&
-        (most == nullptr ||
-         std::abs(late.candidate_ns - late.base_ns) > std::abs(most->candidate_ns - most->base_ns)))
-      most = &late;
+  constexpr size_t kMost = 3;
+  std::vector<analyzer::LateChange const*> largest;
+  for (analyzer::LateChange const& late : comparison.late) {
+    double const change = late.candidate_ns - late.base_ns;
+    if ((change > 0) == (part_ns > 0) && std::abs(change) >= kLeastExplained * std::abs(part_ns))
+      largest.push_back(&late);
+  }
+  std::stable_sort(largest.begin(), largest.end(), [](auto const* a, auto const* b) {
+    return std::abs(a->candidate_ns - a->base_ns) > std::abs(b->candidate_ns - b->base_ns);
+  });
+  if (largest.size() > kMost) largest.resize(kMost);
 
-  if (most == nullptr ||
-      std::abs(most->candidate_ns - most->base_ns) < kLeastExplained * std::abs(part_ns))
-    return {};
-
-  return lateness_text(*most, cause_label(most->cause), kMostNameColumns);
+  std::string text;
+  for (analyzer::LateChange const* const late : largest) {
+    text += text.empty() ? "" : tr("; ");
+    text += lateness_text(*late, cause_label(late->cause), kMostNameColumns);
+  }
+  return text;
 }
 
 std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause, double part_ns) {

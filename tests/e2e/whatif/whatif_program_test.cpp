@@ -119,6 +119,7 @@ TEST_F(WhatIf, ChosenStepsGainWhatAllOfThemGain) {
 
 TEST_F(WhatIf, RefusesWrongUse) {
   expect_in_output("nowhere", 2, "nowhere");
+  expect_in_output("slow launch=0", 2, "Write --change launch=0");
   expect_in_output("slow --together", 2, "--change");
   expect_in_output("slow --only-changes", 2, "--change");
   expect_in_output("slow --probe slow", 2, "--change");

@@ -125,6 +125,30 @@ TEST(Query, TimesAreThoseOfTheRun) {
   }
 }
 
+TEST(Query, WaitingForLatePeersIsThatOfTheAnalysis) {
+  model::Run const run = two_ranks();
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+
+  int64_t late_ns = 0;
+  for (analyzer::StepStats const& step : analysis.steps) late_ns += step.time.exposed_late_ns;
+  EXPECT_EQ(ask_one(*database, "select sum(exposed_late_ns) from steps"), std::to_string(late_ns));
+  ASSERT_FALSE(analysis.waits.empty());
+  analyzer::WaitStats const& waits = analysis.waits.front();
+  EXPECT_EQ(
+      ask(*database,
+          "select rank, device, cause, host_op, gpu_ns, exposed_ns, collectives "
+          "from waits limit 1")
+          .rows,
+      (std::vector<std::vector<std::string>>{
+          {std::to_string(run.ranks[static_cast<size_t>(waits.ref.rank_index)].trace.info().rank),
+           std::to_string(waits.ref.device), fmt::format("'{}'", analyzer::cause_of(waits)),
+           waits.host_op.empty() ? "NULL" : fmt::format("'{}'", waits.host_op),
+           std::to_string(waits.gpu_ns), std::to_string(waits.exposed_ns),
+           std::to_string(waits.collectives)}}));
+}
+
 TEST(Query, NumbersOfTheAnalysisAreItsOwn) {
   model::Run const run = two_ranks();
   analyzer::Analysis const analysis = analyzer::analyze(run);
