@@ -208,6 +208,32 @@ void drop_gain_of_unrecorded(Finding& finding) {
       finding.gain_ceiling.reset();
 }
 
+/// Where a device waits for another one: first where compute hides least of it, since a wait that
+/// is hidden costs nothing there.
+std::vector<Finding::Evidence> waits_for(RuleInput const& input, MeasuredDevice const& victim,
+                                         DeviceRef culprit) {
+  std::vector<std::pair<int64_t, Finding::Evidence>> places;  // by what is exposed, ns
+  for (CollectiveStats const& collective : input.facts.collectives)
+    for (auto const& participant : collective.participants)
+      if (participant.ref == victim.ref && collective.participants.size() > 1 &&
+          victim.is_measured(participant.when.begin) && last_arriver(collective)->ref == culprit)
+        places.push_back({participant.exposed_late_ns,
+                          {participant.ref,
+                           {participant.when.begin, participant.when.begin + participant.wait_ns},
+                           std::nullopt}});
+
+  std::stable_sort(places.begin(), places.end(), [](auto const& a, auto const& b) {
+    return std::pair(a.first, a.second.when.length()) > std::pair(b.first, b.second.when.length());
+  });
+
+  std::vector<Finding::Evidence> evidence;
+  bool const is_any_exposed = !places.empty() && places.front().first > 0;
+  for (auto const& [exposed_ns, place] : places)
+    if (evidence.size() < kMaxEvidence && (exposed_ns > 0 || !is_any_exposed))
+      evidence.push_back(place);
+  return evidence;
+}
+
 /// The device for which the others wait in most collectives.
 std::optional<Finding> find_late_device(RuleInput const& input) {
   auto const victim =
@@ -242,16 +268,7 @@ std::optional<Finding> find_late_device(RuleInput const& input) {
   add_cause(finding, input.facts.waits, culprit);
   drop_gain_of_unrecorded(finding);
 
-  for (CollectiveStats const& collective : input.facts.collectives)
-    for (auto const& participant : collective.participants)
-      if (participant.ref == victim->ref && collective.participants.size() > 1 &&
-          victim->is_measured(participant.when.begin) && last_arriver(collective)->ref == culprit)
-        finding.evidence.push_back(
-            {participant.ref,
-             {participant.when.begin, participant.when.begin + participant.wait_ns},
-             std::nullopt});
-
-  keep_longest(finding.evidence);
+  finding.evidence = waits_for(input, *victim, culprit);
   return finding;
 }
 

@@ -135,6 +135,23 @@ TEST(ComparisonText, EveryRefusalSaysWhatToDo) {
   EXPECT_THAT(refusal_text(analyzer::compare_runs({}, {none})), HasSubstr("--vs"));
 }
 
+TEST(ComparisonText, MoreWaitingNamesEachDeviceThatCausesMuchOfIt) {
+  Comparison comparison;
+  comparison.parts_ns[static_cast<size_t>(analyzer::ChangePart::kWaiting)] = 3'000'000;
+  comparison.late = {{3, 0, "compute", "", 0, 800'000},
+                     {0, 0, "compute", "", 0, 1'600'000},
+                     {1, 0, "launch_starved", "gc", 100'000, 500'000},
+                     {2, 0, "compute", "", 900'000, 0},
+                     {2, 0, "copy", "", 0, 200'000}};
+
+  EXPECT_EQ(change_part_reason(comparison, analyzer::ChangePart::kWaiting),
+            "+1.60 ms since rank 0 comes later (compute); +800 µs since rank 3 comes later "
+            "(compute); +400 µs since rank 1 comes later (launch-bound: gc)");
+  comparison.late.resize(1);
+  comparison.late.front().candidate_ns = 200'000;
+  EXPECT_EQ(change_part_reason(comparison, analyzer::ChangePart::kWaiting), "") << "it explains little";
+}
+
 TEST(ComparisonText, NumbersAreSigned) {
   EXPECT_EQ(signed_duration(1.2e6), "+1.20 ms");
   EXPECT_EQ(signed_duration(-500), "-500 ns");

@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "analyzer/analyze.h"
 #include "run_loading/analyzed_files.h"
 #include "run_loading/team/cores.h"
 #include "run_loading/team/helper.h"
@@ -150,6 +151,28 @@ TEST(TeamOfPrograms, AsksManyQuestionsAtOnceAndEachGetsItsAnswer) {
       expected.push_back(i == 9 ? "9 of 0" : fmt::format("{} of {}", i, owners[i]));
     EXPECT_EQ(answers, expected);
     EXPECT_EQ(team.ask(2, "9").error().message, "nine is too many");
+  });
+}
+
+TEST(TeamOfPrograms, AHelperWorksOnOneQuestionACoreAndNotOnThoseThatWait) {
+  as_processes(2, kLong, [](std::shared_ptr<Processes> const& processes) {
+    if (processes->rank() > 0) {
+      std::atomic<size_t> at_work = 0, most = 0;
+      EXPECT_TRUE(serve(*processes, [&](std::string_view) {
+        size_t const now = ++at_work;
+        for (size_t before = most; before < now && !most.compare_exchange_weak(before, now);) {
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the others' time to come
+        --at_work;
+        return std::string("done");
+      }));
+      EXPECT_LE(most, analyzer::processes_at_once());
+      return;
+    }
+
+    Team team(processes, 1);
+    std::vector<uint32_t> const owners(40, 1);
+    team.spread(owners, [&](size_t) { EXPECT_TRUE(team.ask(1, "what?")); });
   });
 }
 

@@ -68,6 +68,34 @@ TEST(Straggler, IsNotFoundWhereOnlyItsOwnWaitsAreAskedFor) {
   EXPECT_EQ(finding_of(analyze(run, only), "straggler"), nullptr);
 }
 
+/// In each step rank 0 waits twice for rank 1: 600 µs that compute hides, and 330 µs that it does
+/// not.
+TEST(Straggler, ShowsTheWaitsThatCostSomething) {
+  constexpr int64_t kUs = 1000, kStep = 2000 * kUs;
+  MadeRanks made(2);
+  for (int64_t step = 0; step < 8; ++step) {
+    auto const at = [&](int64_t us) { return step * kStep + us * kUs; };
+    auto const number = static_cast<uint64_t>(2 * step);
+    for (int32_t r = 0; r < 2; ++r) {
+      int64_t const first = at(r == 0 ? 1000 : 1600), second = at(r == 0 ? 1620 : 1950);
+      made.step(r, at(0), at(2000), step);
+      made.kernel(r, at(0), first, at(0));
+      made.collective(r, first, at(1610), at(0), all_reduce_of(r, 2, number + 1));
+      made.kernel(r, r == 0 ? first : at(1610), second, at(0));
+      made.collective(r, second, at(2000), at(0), all_reduce_of(r, 2, number + 2));
+    }
+  }
+
+  Analysis const analysis = analyze(made.finish());
+  Finding const* const finding = finding_of(analysis, "straggler");
+  ASSERT_NE(finding, nullptr);
+  ASSERT_FALSE(finding->evidence.empty());
+  for (Finding::Evidence const& place : finding->evidence) {
+    EXPECT_EQ(place.when.begin % kStep, 1620 * kUs);
+    EXPECT_EQ(place.when.length(), 330 * kUs);
+  }
+}
+
 TEST(StragglerCause, IsItsHostWithTheNameOfWhatItDoes) {
   Finding const finding = straggler_late_by([](MadeRanks& made, int64_t begin, int64_t end) {
     made.host(1, model::EventKind::kRange, begin, end, "save checkpoint");
