@@ -333,17 +333,31 @@ double lost_to_charged(MeasuredSteps const& measured, Analysis const& analysis) 
   return charged > kLeastCharged * lost ? lost / charged : 1;
 }
 
+/// Idle time by what the host did meanwhile. Host ops are known of all steps together, warm-up too.
+/// So each gets its share of what the sampled steps are idle for its cause.
+void add_host_ops(RunMeasurements& sample, Analysis const& analysis) {
+  IdleSplit of_cause{};
+  for (HostOpStats const& op : analysis.host_ops)
+    of_cause[static_cast<size_t>(op.cause)] += op.idle_ns;
+
+  for (HostOpStats const& op : analysis.host_ops) {
+    int64_t const all_ns = of_cause[static_cast<size_t>(op.cause)];
+    if (!op.host_op || all_ns <= 0) continue;
+    double const share = static_cast<double>(op.idle_ns) / static_cast<double>(all_ns);
+    std::vector<double> const& idle = sample.parts_ns[static_cast<size_t>(idle_part(op.cause))];
+    if (idle.empty()) continue;
+    double const idle_ns = std::accumulate(idle.begin(), idle.end(), 0.0);
+    sample.host_ops.push_back(
+        {op.cause, *op.host_op, share * idle_ns / static_cast<double>(idle.size())});
+  }
+}
+
 /// Host ops and late devices, per step and device.
 void add_blame(RunMeasurements& sample, model::Run const& run, Analysis const& analysis,
                MeasuredSteps const& measured) {
   if (analysis.steps.empty()) return;
 
-  // Idle time by host operation: mean over the steps of all devices.
-  auto const all_steps = static_cast<double>(analysis.steps.size());
-  for (HostOpStats const& op : analysis.host_ops)
-    if (op.host_op)
-      sample.host_ops.push_back(
-          {op.cause, *op.host_op, static_cast<double>(op.idle_ns) / all_steps});
+  add_host_ops(sample, analysis);
 
   // Waiting by late rank: mean over the steady steps.
   double steady = 0;

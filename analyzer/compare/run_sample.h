@@ -88,7 +88,8 @@ struct RunMeasurements {
   /// And in the whole recording, warm-up and outliers too.
   std::optional<double> peak_allocated_bytes, peak_reserved_bytes;
 
-  /// Idle time by what the host did meanwhile: per step and device, over all steps.
+  /// Idle time by what the host did meanwhile: per step and device, at most the idle part of its
+  /// cause.
   struct HostOp {
     IdleCause cause = IdleCause::kUnexplained;
     std::string name;  ///< hostile text

@@ -26,6 +26,12 @@ struct AnalyzeOptions {
   bool stream = false, is_one_run = false;
 };
 
+std::string words_of_runs(AnalyzeOptions const& options) {
+  std::string words;
+  for (std::string const& run : options.runs) words += " " + base::shell_word(run);
+  return words;
+}
+
 /// The command that shows the first finding with a place; empty where none has one.
 std::string view_command(AnalyzeOptions const& options, analyzer::Analysis const& analysis) {
   auto const& findings = analysis.findings;
@@ -33,9 +39,16 @@ std::string view_command(AnalyzeOptions const& options, analyzer::Analysis const
                                   [](auto const& finding) { return !finding.evidence.empty(); });
   if (found == findings.end()) return {};
 
-  std::string command = "stepscope view";
-  for (std::string const& run : options.runs) command += " " + base::shell_word(run);
-  return fmt::format("{} --finding {}", command, found - findings.begin() + 1);
+  return fmt::format("stepscope view{} --finding {}", words_of_runs(options),
+                     found - findings.begin() + 1);
+}
+
+/// The command that replays chosen steps, which the analysis of a part does not; empty where there
+/// is nothing to replay.
+std::string replay_command(AnalyzeOptions const& options, analyzer::Analysis const& analysis) {
+  if (options.steps.empty() || options.rank || analysis.findings.empty()) return {};
+  return fmt::format("stepscope whatif{} --steps {}", words_of_runs(options),
+                     base::shell_word(options.steps));
 }
 
 std::string text_of(AnalyzeOptions const& options, model::Run const& run,
@@ -43,9 +56,13 @@ std::string text_of(AnalyzeOptions const& options, model::Run const& run,
   if (options.json) return reports::analysis_json(run, analysis);
   if (options.markdown) return reports::analysis_markdown(run, analysis);
   if (options.openmetrics) return reports::openmetrics(run, analysis);
-  std::string const text = reports::analysis_text(run, analysis, {use_color(), terminal_width()});
-  std::string const view = view_command(options, analysis);
-  return view.empty() ? text : fmt::format("{}\nSee it: {}\n", text, view);
+
+  std::string text = reports::analysis_text(run, analysis, {use_color(), terminal_width()});
+  if (std::string const view = view_command(options, analysis); !view.empty())
+    text += fmt::format("\nSee it: {}\n", view);
+  if (std::string const replay = replay_command(options, analysis); !replay.empty())
+    text += fmt::format("Gains by replay: {}\n", replay);
+  return text;
 }
 
 int analyze_run(AnalyzeOptions const& options) {

@@ -57,7 +57,7 @@ void add_idle(analyzer::IdleSplit const& split, Rows& rows) {
 
 constexpr std::string_view kWaitMeaning = "part of exposed_comm_ns: waiting in a collective itself";
 constexpr std::string_view kLateMeaning =
-    "part of exposed_comm_ns that would be hidden or absent if no peer were late";
+    "waiting for peers, as analyze shows it: what would be hidden or absent if none were late";
 
 // Device_time.
 
@@ -143,6 +143,7 @@ FactTable step_table() {
        {"host_start_ns", kInteger, "begin of the host's range, run time"},
        {"host_dur_ns", kInteger, "its length"},
        {"warmup", kInteger, "1 = left out of statistics and findings"},
+       {"usual", kInteger, "1 = counts to the step time: no warm-up, slow start or outlier"},
        {"period_start_ns", kInteger, "begin of the window, including the idle time before it"},
        {"period_ns", kInteger, "its length: the step time"}},
       nullptr};
@@ -159,7 +160,7 @@ FactTable step_table() {
            {step.time.compute_ns, step.time.exposed_comm_ns, step.time.exposed_copy_ns,
             step.time.exposed_wait_ns, step.time.exposed_late_ns, step.time.idle_ns,
             step.host_window.begin, step.host_window.length(), int64_t{step.warmup},
-            period.when.begin, period.when.length()})
+            int64_t{period.is_steady}, period.when.begin, period.when.length()})
         rows.add(integer(ns));
       add_idle(step.time.idle_by_cause, rows);
     }
@@ -294,7 +295,8 @@ FactTable wait_table() {
            {"cause", kText, "'compute', 'late_start', an idle cause, … (ANALYSIS_JSON, waits)"},
            {"host_op", kText, "host range or call meanwhile; NULL = the host is not the cause"},
            {"gpu_ns", kInteger, "device time that others waited for it"},
-           {"exposed_ns", kInteger, "part of gpu_ns that no compute hides"},
+           {"exposed_ns", kInteger,
+            "part of gpu_ns that no compute hides; what collectives behind it lose is in no row"},
            {"collectives", kInteger, "with this waiting"}},
 
           [](Run const& run, Analysis const& analysis, Rows& rows) {

@@ -54,7 +54,11 @@ std::string ranges_table(analyzer::HostStats const& host, Paint const& paint) {
                     base::format_duration(range.longest_ns)});
   }
 
-  return aligned(rows, paint) + and_more_lines(rows.size() - 1, host.ranges.size(), "ranges");
+  std::string const more = and_more_lines(rows.size() - 1, host.ranges.size(), "ranges");
+  if (auto const unnamed = analyzer::unnamed_time(host))
+    rows.push_back({"in no range", "-", "-", base::format_duration(*unnamed),
+                    share_text(*unnamed, whole), "-", "-"});
+  return aligned(rows, paint) + more;
 }
 
 std::string threads_table(analyzer::HostStats const& host, Paint const& paint) {

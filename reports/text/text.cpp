@@ -80,7 +80,7 @@ std::string heading(model::Run const& run, analyzer::Analysis const& analysis,
     }
     std::string lines = wrapped(part, static_cast<int>(width), "  ", "    ");
     lines.pop_back();
-    text += " ·\n" + lines;
+    text += "\n" + lines;
     column = columns_of(lines.substr(lines.rfind('\n') + 1));
   }
 

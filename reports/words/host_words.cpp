@@ -53,7 +53,13 @@ std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const&
                base::format_duration(*summary.input_ns), base::format_share(input));
 
   analyzer::MainRange const main = analyzer::main_range(analysis, true);
-  if (main.range != nullptr && main.ns > *summary.mean_ns)
+  auto const unnamed =
+      analysis.hosts.size() == 1 ? analyzer::unnamed_time(analysis.hosts.front()) : std::nullopt;
+  if (main.range != nullptr && unnamed.value_or(0) > main.ns)
+    text += tr(" Most other time is in no range: {} a step ({}). Mark what runs there.",
+               base::format_duration(*unnamed),
+               base::format_share(share_of(*unnamed, *summary.mean_ns)));
+  else if (main.range != nullptr && main.ns > *summary.mean_ns)
     text += tr(" Most other time is in {}: {} a step, summed over threads.",
                in_quotes(main.range->name), base::format_duration(main.ns));
   else if (main.range != nullptr)

@@ -62,11 +62,25 @@ std::string prediction_words(WhatIfStats const& stats, WhatIfAnswer const& answe
                      interval.empty() ? "" : ", 95 %: " + interval);
 }
 
+/// The answer as far as its finding goes, which is what `stepscope analyze` counts: a change may
+/// take away more.
+WhatIfAnswer as_far_as_found(analyzer::Analysis const& analysis, WhatIfStats const& stats,
+                             WhatIfFix const& fix) {
+  WhatIfAnswer answer = fix.alone;
+  auto const& most = analysis.findings[fix.finding].gain_ceiling;
+  if (!most || answer.gain <= *most) return answer;
+  answer.gain = *most;
+  answer.step_ns = stats.baseline.step_ns / (1 + *most);
+  answer.low_ns = answer.high_ns = std::nan("");
+  return answer;
+}
+
 std::string fix_headline(analyzer::Analysis const& analysis, WhatIfStats const& stats,
                          WhatIfFix const& fix) {
   std::string const finding = fixed_finding(analysis, fix);
   if (is_faster(fix.alone))
-    return fmt::format("Fix {} first: {}.", finding, prediction_words(stats, fix.alone));
+    return fmt::format("Fix {} first: {}.", finding,
+                       prediction_words(stats, as_far_as_found(analysis, stats, fix)));
   return fmt::format(
       "No fix makes the step faster beyond doubt. The best one is for {}: {} gives {}.", finding,
       change_name(fix.alone), gain_words(fix.alone));

@@ -26,6 +26,13 @@ int64_t busy_time(HostStats const& host) {
   return static_cast<int64_t>(std::min(sum, 9e18));
 }
 
+std::optional<int64_t> unnamed_time(HostStats const& host) {
+  if (!host.mean_ns || host.threads.size() != 1) return std::nullopt;
+  int64_t named = 0;
+  for (HostRangeStats const& range : host.ranges) named += range.step_exclusive_ns.value_or(0);
+  return std::max<int64_t>(*host.mean_ns - named, 0);
+}
+
 MainRange main_range(Analysis const& analysis, bool per_step) {
   MainRange const repeated = main_range_of(analysis, per_step, 2);
   return repeated.range != nullptr ? repeated : main_range_of(analysis, per_step, 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "analyzer/results/analysis.h"
 
@@ -19,5 +20,9 @@ struct MainRange {
 /// in all. A range that ran once is a frame around the program and explains nothing, unless no
 /// range ran twice.
 MainRange main_range(Analysis const& analysis, bool per_step);
+
+/// How long a mean step is in no range, ns; known for a program of one thread. Ranges of several
+/// may overlap.
+std::optional<int64_t> unnamed_time(HostStats const& host);
 
 }  // namespace stepscope::analyzer

@@ -62,8 +62,8 @@ std::string untried_text(Study const& study, size_t count) {
 std::string count_text(Study const& study, StudyAnswer const& answer) {
   std::string text = fmt::format("{} measured, {} dropped by prediction",
                                  base::format_count(answer.measured, "setting"), answer.dropped);
-  if (answer.untried > 0)
-    text += fmt::format(", {} not tried{}", answer.untried, untried_text(study, answer.untried));
+  size_t const untried = study.untried().size();  // as the page counts them
+  if (untried > 0) text += fmt::format(", {} not tried{}", untried, untried_text(study, untried));
   return text;
 }
 

@@ -78,7 +78,9 @@ std::string late_table(Page const& page, std::vector<Late> const& late, size_t f
   Table table(from == 0 ? "late-table" : "more-late-table",
               "Late devices that others waited for, by cause");
   table.text("Late device").text("Exposed waiting by cause", "Time that others waited for it");
-  table.number("Not hidden", "Device time in which the others waited and did not compute");
+  table.number("Not hidden",
+               "Device time in which the others waited and did not compute, without what "
+               "collectives that queued behind lost");
   table.number("Share", "Share of all such waiting")
       .number("Waiting in all", "Hidden behind compute or not");
   table.text("Mostly because of").text("Its host was in").if_known();
@@ -98,7 +100,10 @@ std::string causes_table(Page const& page) {
   Table table("wait-causes-table", "Waiting for other devices, by late device and cause");
   table.text("Late device").text("Cause").text("Its host was in").if_known();
 
-  table.number("Not hidden", "Device time in which the others waited and did not compute")
+  table
+      .number("Not hidden",
+              "Device time in which the others waited and did not compute, without what "
+              "collectives that queued behind lost")
       .number("Waiting in all");
   table.number(
       "Collectives",

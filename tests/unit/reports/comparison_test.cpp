@@ -135,6 +135,25 @@ TEST(ComparisonText, EveryRefusalSaysWhatToDo) {
   EXPECT_THAT(refusal_text(analyzer::compare_runs({}, {none})), HasSubstr("--vs"));
 }
 
+/// Warm-up and outliers wait longer: host ops are known of all steps together.
+TEST(ComparisonText, WhatTheHostWasInExplainsNoMoreThanItsPart) {
+  support::SyntheticOptions options = compared_job();
+  options.input_delay_ns = 6'000'000;
+  Sample const sample = make_sample(options);
+  analyzer::Analysis longer = sample.analysis;
+  for (analyzer::HostOpStats& op : longer.host_ops) op.idle_ns *= 3;
+
+  analyzer::RunMeasurements const measured = analyzer::sample_run(sample.run, longer);
+  double of_ops = 0, of_part = 0;
+  for (auto const& op : measured.host_ops)
+    if (op.cause == analyzer::IdleCause::kInput) of_ops += op.ns;
+  auto const& part =
+      measured.parts_ns[static_cast<size_t>(analyzer::idle_part(analyzer::IdleCause::kInput))];
+  for (double const ns : part) of_part += ns / static_cast<double>(part.size());
+  EXPECT_GT(of_ops, 0.9 * of_part);
+  EXPECT_LE(of_ops, 1.000001 * of_part);
+}
+
 TEST(ComparisonText, MoreWaitingNamesEachDeviceThatCausesMuchOfIt) {
   Comparison comparison;
   comparison.parts_ns[static_cast<size_t>(analyzer::ChangePart::kWaiting)] = 3'000'000;
@@ -149,7 +168,8 @@ TEST(ComparisonText, MoreWaitingNamesEachDeviceThatCausesMuchOfIt) {
             "(compute); +400 µs since rank 1 comes later (launch-bound: gc)");
   comparison.late.resize(1);
   comparison.late.front().candidate_ns = 200'000;
-  EXPECT_EQ(change_part_reason(comparison, analyzer::ChangePart::kWaiting), "") << "it explains little";
+  EXPECT_EQ(change_part_reason(comparison, analyzer::ChangePart::kWaiting), "")
+      << "it explains little";
 }
 
 TEST(ComparisonText, NumbersAreSigned) {

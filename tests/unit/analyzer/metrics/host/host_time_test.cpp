@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/analyze.h"
+#include "analyzer/metrics/host/main_range.h"
 #include "analyzer/results/analysis.h"
 #include "reports/text/text.h"
 #include "reports/words/summary.h"
@@ -201,6 +202,22 @@ TEST(HostTime, TimeInNoRangeCanBeWhatDiffers) {
   ASSERT_TRUE(analysis.hosts[0].slow);
   EXPECT_EQ(analysis.hosts[0].slow->count, 0U);
   EXPECT_EQ(analysis.hosts[0].slow->differs, std::nullopt);
+}
+
+TEST(HostTime, TimeInNoRangeIsNamedWhereItIsTheMost) {
+  HostProgram program;
+  for (int64_t i = 0; i < 5; ++i) {
+    program.step(i, i * 1'000, i * 1'000 + 1'000);
+    program.range(i * 1'000, i * 1'000 + 300, "work");
+  }
+  model::Run const run = std::move(program).run();
+  Analysis const analysis = analyze(run);
+  EXPECT_EQ(unnamed_time(analysis.hosts[0]), 700);
+  EXPECT_THAT(reports::analysis_text(run, analysis, {}),
+              HasSubstr("is in no range: 700 ns a step"));
+
+  EXPECT_THAT(reports::analysis_text(run, analyze(loop_with_waits()), {}),
+              Not(HasSubstr("is in no range")));
 }
 
 TEST(HostTime, WaitingForDataIsAFindingFromFivePerCentOn) {
