@@ -1,8 +1,10 @@
 #include "analyzer/compare/run_sample.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -336,14 +338,14 @@ double lost_to_charged(MeasuredSteps const& measured, Analysis const& analysis) 
 /// Idle time by what the host did meanwhile. Host ops are known of all steps together, warm-up too.
 /// So each gets its share of what the sampled steps are idle for its cause.
 void add_host_ops(RunMeasurements& sample, Analysis const& analysis) {
-  IdleSplit of_cause{};
+  std::array<double, kIdleCauseCount> of_cause{};
   for (HostOpStats const& op : analysis.host_ops)
-    of_cause[static_cast<size_t>(op.cause)] += op.idle_ns;
+    of_cause[static_cast<size_t>(op.cause)] += static_cast<double>(op.idle_ns);
 
   for (HostOpStats const& op : analysis.host_ops) {
-    int64_t const all_ns = of_cause[static_cast<size_t>(op.cause)];
+    double const all_ns = of_cause[static_cast<size_t>(op.cause)];
     if (!op.host_op || all_ns <= 0) continue;
-    double const share = static_cast<double>(op.idle_ns) / static_cast<double>(all_ns);
+    double const share = static_cast<double>(op.idle_ns) / all_ns;
     std::vector<double> const& idle = sample.parts_ns[static_cast<size_t>(idle_part(op.cause))];
     if (idle.empty()) continue;
     double const idle_ns = std::accumulate(idle.begin(), idle.end(), 0.0);

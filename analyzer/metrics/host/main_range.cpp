@@ -28,9 +28,10 @@ int64_t busy_time(HostStats const& host) {
 
 std::optional<int64_t> unnamed_time(HostStats const& host) {
   if (!host.mean_ns || host.threads.size() != 1) return std::nullopt;
-  int64_t named = 0;
-  for (HostRangeStats const& range : host.ranges) named += range.step_exclusive_ns.value_or(0);
-  return std::max<int64_t>(*host.mean_ns - named, 0);
+  double unnamed = static_cast<double>(*host.mean_ns);
+  for (HostRangeStats const& range : host.ranges)
+    unnamed -= static_cast<double>(range.step_exclusive_ns.value_or(0));
+  return static_cast<int64_t>(std::max(unnamed, 0.0));
 }
 
 MainRange main_range(Analysis const& analysis, bool per_step) {

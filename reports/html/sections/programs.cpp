@@ -98,8 +98,15 @@ std::string host_ranges_table(analyzer::HostStats const& host, size_t number) {
          ns_cell(range.longest_ns), count_cell(range.count)});
   }
 
+  std::string const more = and_more(table.size(), host.ranges.size(), "range");
+  if (auto const unnamed = analyzer::unnamed_time(host))
+    table.row({text_cell(tr("in no range")), none_cell(), ns_cell(*unnamed),
+               meter_cell(kind_colour(analyzer::HostRangeKind::kRange),
+                          std::min(fraction_of(*unnamed, whole), 1.0)),
+               none_cell(), none_cell(), none_cell()});
+
   table.searchable();
-  return table.html() + and_more(table.size(), host.ranges.size(), "range");
+  return table.html() + more;
 }
 
 std::string host_threads_table(analyzer::HostStats const& host, size_t number) {
