@@ -13,6 +13,7 @@
 #include "query/columns.h"
 #include "trace/base/csv.h"
 #include "trace/base/format.h"
+#include "trace/base/terminal/text_width.h"
 
 namespace stepscope::query {
 namespace {
@@ -164,25 +165,6 @@ class ColumnarWriter final : public ResultWriter {
 
 // Table.
 
-size_t columns_of(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
-}
-
-/// At most `width` code points; what is cut ends with "…".
-std::string cut(std::string const& text, size_t width) {
-  if (columns_of(text) <= width) return text;
-  std::string shown;
-  size_t count = 0;
-  for (char const c : text) {
-    bool const begins = (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-    if (begins && ++count >= width) break;
-    shown += c;
-  }
-  return shown + "…";
-}
-
 class TableWriter final : public ResultWriter {
  public:
   TableWriter(WriteBytes write, size_t width) : lines_(std::move(write)), width_(width) {}
@@ -228,8 +210,8 @@ class TableWriter final : public ResultWriter {
   }
   void find_widths() {
     for (size_t i = 0; i < headings_.size(); ++i) {
-      widths_.push_back(columns_of(headings_[i]));
-      for (auto const& row : waiting_) widths_[i] = std::max(widths_[i], columns_of(row[i]));
+      widths_.push_back(base::columns_of(headings_[i]));
+      for (auto const& row : waiting_) widths_[i] = std::max(widths_[i], base::columns_of(row[i]));
     }
     if (width_ == 0) return;
 
@@ -249,9 +231,9 @@ class TableWriter final : public ResultWriter {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
       bool const is_whole = is_number_[i] || width_ == 0;
-      std::string const text = is_whole ? row[i] : cut(row[i], widths_[i]);
+      std::string const text = is_whole ? row[i] : base::cut_to_columns(row[i], widths_[i]);
 
-      std::string const pad(widths_[i] - std::min(widths_[i], columns_of(text)), ' ');
+      std::string const pad(widths_[i] - std::min(widths_[i], base::columns_of(text)), ' ');
       if (i > 0) line += "  ";
       line += is_number_[i] ? pad + text : text + pad;
     }
@@ -276,7 +258,7 @@ std::string marked_place(std::string const& sql, size_t offset) {
   size_t const before = offset == 0 ? std::string::npos : sql.rfind('\n', offset - 1);
   size_t const begin = before == std::string::npos ? 0 : before + 1;
   std::string const line = sql.substr(begin, sql.find('\n', begin) - begin);
-  std::string const indent(columns_of(line.substr(0, offset - begin)), ' ');
+  std::string const indent(base::columns_of(line.substr(0, offset - begin)), ' ');
   return fmt::format("  {}\n  {}^\n", base::printable(line), indent);
 }
 

@@ -54,8 +54,8 @@ say "4. The cure: the same training without the delay"
 train cured
 
 say "5. Is it true: stepscope compare $demo/slow --vs $demo/cured"
-# Exit codes above 0 say what changed.
-stepscope compare "$demo/slow" --vs "$demo/cured" --json >"$demo/compare.json" || true
+# Exit code 1 says that something changed.
+stepscope compare "$demo/slow" --vs "$demo/cured" --json >"$demo/compare.json" || (($? == 1))
 python3 scripts/demo_story.py measured "$demo/compare.json"
 
 say "Drawing the viewer: stepscope view --screenshot"

@@ -14,14 +14,14 @@ def ms(ns):
     return f"{ns / 1e6:.3g} ms"
 
 
-def step_times(comparison):
-    """Mean step before and after, in ns."""
-    step = next(metric for metric in comparison["metrics"] if metric["name"] == "step")
-    return step["base"], step["new"]
-
-
 def gained(whatif, comparison):
-    before, after = step_times(comparison)
+    step = next(metric for metric in comparison["metrics"] if metric["name"] == "step")
+    before, after = step["base"], step["new"]
+    if step["verdict"] != "faster":
+        return (
+            f"A step took {ms(before)} with the slow input and {ms(after)} without it, and the comparison does not call that faster "
+            f"({step['verdict']}). Something else slowed a run: end other programs and run the demo again."
+        )
     predicted = whatif["answers"][0]["step_ns"]
     error = (predicted / after - 1) * 100
     return (

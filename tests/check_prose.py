@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Checks the prose of comments, docstrings, documents and the text that users read: sentences have a subject and at most 30
-words, an actor where something is reported, and the field's words instead of coined ones.
+words, an actor where something is reported, and the field's words instead of coined ones. The median of the full sentences of
+a page is at most 18 words.
 
 usage: check_prose.py [ROOT]             exit status 1 and one line a fault that tests/ratchets/prose.txt does not allow
        check_prose.py --all [PATH…]      every fault, in these files and folders only
        check_prose.py --shrink           writes the smaller counts of a tree with fewer faults
        check_prose.py --create           writes the ratchet for the first time
        check_prose.py --list PATH        the sentences that the check sees, with their kind
+       check_prose.py --medians          the median of each page: full sentences, words
        check_prose.py --self-test        plants each fault in a made tree and looks whether it is found
 """
 import os
 import re
+import statistics
 import sys
 
 sys.dont_write_bytecode = True
@@ -19,6 +22,13 @@ from guards.ratchet import Fault
 
 PROGRAM = "tests/check_prose.py"
 MAX_WORDS = 30
+MAX_MEDIAN_WORDS = 18
+MEDIAN_PAGE = re.compile(r"docs/(?:guide|reference)/.*\.md|README\.md")
+# Readers of a guide read its commands, too: there a code span counts with all of its words. Elsewhere it is one word.
+COUNTS_CODE = "docs/guide/"
+# A full sentence has an end and at least four words. Shorter ones are remarks in tables, such as "Default 2."
+FULL_SENTENCE_END = re.compile(r"[.!?][\"”')*]*$")
+LEAST_FULL_WORDS = 4
 NOT_READ = ("tests/guards", "tests/check_", "tests/fuzz/corpus")
 
 # Sentences that begin so have no subject. "Of course" and "By default" are no such begin.
@@ -64,10 +74,14 @@ PHRASES = [(re.compile(pattern, re.I), better) for pattern, better in PHRASES]
 ANY_PHRASE = re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in PHRASES), re.I)
 
 
+def without_addresses(sentence):
+    """A link becomes its text."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", sentence)
+
+
 def without_code(sentence):
     """A code span becomes one word, a link its text."""
-    sentence = re.sub(r"`[^`]*`", "code", sentence)
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", sentence)
+    return without_addresses(re.sub(r"`[^`]*`", "code", sentence))
 
 
 def blanked_code(text):
@@ -105,7 +119,7 @@ def check_passage(path, passage):
         if better:
             faults.append(Fault(path, line, "opening", f'"{shown(sentence)}": {better}'))
         if len(sentence) > 2 * MAX_WORDS:
-            count = word_count(without_code(sentence))
+            count = word_count(without_addresses(sentence) if path.startswith(COUNTS_CODE) else without_code(sentence))
             if count > MAX_WORDS:
                 faults.append(Fault(path, line, "long-sentence", f'"{shown(sentence)}": {count} words, the limit is {MAX_WORDS}: one idea a sentence'))
     text = blanked_code(passage.text)
@@ -116,18 +130,42 @@ def check_passage(path, passage):
     return faults
 
 
+def full_sentence_lengths(passages):
+    """Words of each full sentence, code spans with all of their words."""
+    sentences = [sentence for passage in passages if passage.kind == "document" for _, sentence in passage.sentences()]
+    lengths = [word_count(without_addresses(sentence)) for sentence in sentences if FULL_SENTENCE_END.search(sentence)]
+    return [length for length in lengths if length >= LEAST_FULL_WORDS]
+
+
+def check_median(path, passages):
+    lengths = full_sentence_lengths(passages)
+    median = statistics.median(lengths) if lengths else 0
+    if median <= MAX_MEDIAN_WORDS:
+        return []
+    return [Fault(path, 0, "median", f"its {len(lengths)} full sentences have a median of {median:g} words, the limit is {MAX_MEDIAN_WORDS}: "
+                                     "shorten or split the longest")]
+
+
 def check(root):
     faults = []
     for path in tree.files(root, prose_text.ENDINGS):
         if path.startswith(NOT_READ):
             continue
-        for passage in prose_text.of_file(root, path):
+        passages = prose_text.of_file(root, path)
+        for passage in passages:
             faults += check_passage(path, passage)
+        if MEDIAN_PAGE.fullmatch(path):
+            faults += check_median(path, passages)
     return faults
 
 
 def self_test():
     words = " ".join(["word"] * 29)
+    half = " ".join(["word"] * 17)
+
+    def sentence(count):
+        return " ".join(["Word"] + ["word"] * (count - 1)) + "."
+
     good = {
         "trace/a.cpp": "// Of course. By default it waits. By hand. That way it waits. Those files wait. What of it? There is none. Of which run?\n"
                        "// The reader counts 3 threads, one of which waits. They are told apart. It is none of them. " + words.capitalize() + ".\n"
@@ -139,7 +177,10 @@ def self_test():
         "docs/a.md": "# Of readers\n## By what\n\n```\nnobody\n```\n| " + words + " | " + words + " |\n\n* " + words + "\n* " + words + "\n",
         "scripts/a.py": '"""The doc.\n\n  command   ' + words + '\n"""\nx = "nobody is said"  # a comment\n',
         "scripts/a.sh": "#!/bin/bash\n# Waits.\necho nobody\n",
-        "docs/b.md": f"See [{words}](of/which/nobody.md). {words.capitalize()}.\n",
+        "docs/b.md": f"See [{words}](of/which/nobody.md). {words.capitalize()}.\n\n"
+                     f"{half.capitalize()} now. `--code` {half}. [word](a.md) {half}.\n\nThe span `{words} and more` is one word.\n",
+        "docs/guide/a.md": f"{sentence(18)} {sentence(18)} {sentence(30)} Default 2. `--code` {half}.\n",
+        "docs/reference/a.md": "| key | " + "word " * 25 + "|\n|---|---|\n",
     }
     long = "// W" + "\n// ".join(["word word word word word word word word word word"] * 3) + " word.\n"
     bad = {
@@ -175,6 +216,12 @@ def self_test():
         "a long sentence": ("trace/b.cpp", "// Short.\n" + long, ':2: "Wword word word word word word word word …": 31 words'),
         "a long string": ("reports/b.cpp", 'auto x = "' + "word " * 20 + '"\n  "' + "word " * 11 + '";\n', "31 words"),
         "a long paragraph of a document": ("docs/c.md", words + "\nand and.\n", "31 words"),
+        "a long sentence behind a code span": ("docs/c.md", "It waits.\n`--code` " + words + "\nand.\n", ':2: "`--code` word word'),
+        "a long command in a guide": ("docs/guide/c.md", f"{sentence(9)} {sentence(9)}\nThe command `{words}` waits.\n", ":2: \"The command"),
+        "the median of a guide": ("docs/guide/c.md", f"{sentence(19)} {sentence(4)} {sentence(19)} Default 2.\n",
+                                  "3 full sentences have a median of 19 words, the limit is 18"),
+        "the median of a reference": ("docs/reference/c.md", f"{sentence(17)} {sentence(20)}\n", "median of 18.5 words"),
+        "the median of the readme": ("README.md", f"{sentence(5)}\n\n* {sentence(20)}\n* {sentence(20)}\n", "median of 20 words"),
     }
     failures = []
     for name, (path, text, message) in [("a good tree", (None, None, None)), *bad.items()]:
@@ -200,6 +247,11 @@ def main(arguments):
             for passage in prose_text.of_file(own, path):
                 for line, sentence in passage.sentences():
                     print(f"{path}:{line}: {passage.kind}: {sentence}")
+        return 0
+    if arguments == ["--medians"]:
+        for path in filter(MEDIAN_PAGE.fullmatch, tree.files(own, (".md",))):
+            lengths = full_sentence_lengths(prose_text.of_file(own, path))
+            print(f"{path}: {len(lengths)} full sentences, median {statistics.median(lengths or [0]):g} words")
         return 0
     root = own if "--all" in arguments else next((each for each in arguments if not each.startswith("--")), own)
     return ratchet.run(check(root), root, "prose", arguments, PROGRAM)

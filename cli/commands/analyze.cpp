@@ -3,6 +3,10 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/ranges.h>
 
 #include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
@@ -32,15 +36,19 @@ std::string words_of_runs(AnalyzeOptions const& options) {
   return words;
 }
 
-/// The command that shows the first finding with a place; empty where none has one.
-std::string view_command(AnalyzeOptions const& options, analyzer::Analysis const& analysis) {
-  auto const& findings = analysis.findings;
-  auto const found = std::find_if(findings.begin(), findings.end(),
-                                  [](auto const& finding) { return !finding.evidence.empty(); });
-  if (found == findings.end()) return {};
+/// The command that shows the first finding with a place, and which others have one; empty where
+/// none has.
+std::string where_to_see(AnalyzeOptions const& options, analyzer::Analysis const& analysis) {
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < analysis.findings.size(); ++i)
+    if (!analysis.findings[i].evidence.empty()) numbers.push_back(i + 1);
+  if (numbers.empty()) return {};
 
-  return fmt::format("stepscope view{} --finding {}", words_of_runs(options),
-                     found - findings.begin() + 1);
+  std::string text =
+      fmt::format("stepscope view{} --finding {}\n", words_of_runs(options), numbers.front());
+  if (numbers.size() == 1) return text;
+  numbers.erase(numbers.begin());
+  return text + fmt::format("         likewise --finding {}\n", fmt::join(numbers, ", "));
 }
 
 /// The command that replays chosen steps, which the analysis of a part does not; empty where there
@@ -58,8 +66,8 @@ std::string text_of(AnalyzeOptions const& options, model::Run const& run,
   if (options.openmetrics) return reports::openmetrics(run, analysis);
 
   std::string text = reports::analysis_text(run, analysis, {use_color(), terminal_width()});
-  if (std::string const view = view_command(options, analysis); !view.empty())
-    text += fmt::format("\nSee it: {}\n", view);
+  if (std::string const where = where_to_see(options, analysis); !where.empty())
+    text += "\nSee it: " + where;
   if (std::string const replay = replay_command(options, analysis); !replay.empty())
     text += fmt::format("Gains by replay: {}\n", replay);
   return text;

@@ -20,6 +20,11 @@ Cell label_cell(std::string_view text) {
 Cell name_cell(std::string_view text) {
   return {fmt::format("<code>{}</code>", escape(text)), std::nullopt};
 }
+Cell name_cell(std::string_view label, std::string_view whole) {
+  if (label == whole) return name_cell(whole);
+  return {fmt::format("<code title=\"{}\">{}</code>", escape(whole, 1000), escape(label)),
+          std::nullopt};
+}
 Cell count_cell(uint64_t count) { return {base::format_count(count), static_cast<double>(count)}; }
 Cell duration_cell(double ns) { return {base::format_duration(std::llround(ns)), ns}; }
 Cell ns_cell(std::optional<int64_t> ns) {

@@ -16,6 +16,8 @@ struct Cell {
 };
 Cell text_cell(std::string_view text);
 Cell label_cell(std::string_view text);  ///< a short label that must not break
+Cell name_cell(std::string_view label,
+               std::string_view whole);  ///< a shorter one; the tooltip has all
 Cell name_cell(std::string_view text);  ///< a kernel's or range's name: monospaced, breaks anywhere
 Cell count_cell(uint64_t count);
 Cell duration_cell(double ns);

@@ -328,7 +328,7 @@ Json summary_json(model::Run const& run, analyzer::Analysis const& analysis) {
     idle[analyzer::to_string(static_cast<analyzer::IdleCause>(i - 3))] =
         rounded(summary.parts_ns[static_cast<size_t>(i)]);
 
-  return {{"verdict", text(verdict(run, analysis, summary))},
+  return {{"verdict", text(verdict(run, analysis, summary).text())},
           {"of", summary.has_steps ? "usual steps" : "windows"},
           {"steps", summary.steps},
           {"warmup_steps", summary.warmup_steps},

@@ -65,9 +65,12 @@ std::string finding_markdown(model::Run const& run, analyzer::Analysis const& an
 std::string summary_markdown(model::Run const& run, analyzer::Analysis const& analysis) {
   Summary const summary = summarize(analysis);
 
+  RunVerdict const found = verdict(run, analysis, summary);
   std::string text =
-      fmt::format("## {}\n\n**{}**\n", run.name.empty() ? "Run" : markdown_escape(run.name, 200),
-                  markdown_escape(verdict(run, analysis, summary)));
+      fmt::format("## {}\n\n", run.name.empty() ? "Run" : markdown_escape(run.name, 200));
+  text += found.to_do.empty() ? fmt::format("**{}**\n", markdown_escape(found.numbers))
+                              : fmt::format("**{}** {}\n", markdown_escape(found.to_do),
+                                            markdown_escape(found.numbers));
 
   if (summary.median_ns)
     text += fmt::format(

@@ -96,12 +96,6 @@ std::string stacked_bar(std::array<double, kPartCount> const& shares, int width,
   return bar;
 }
 
-size_t columns_of(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;

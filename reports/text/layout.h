@@ -1,5 +1,5 @@
 // Terminal layout: colours, aligned columns, wrapped paragraphs and bars of blocks. Widths count
-// code points, not bytes.
+// the columns of a terminal, not bytes.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reports/words/labels.h"
+#include "trace/base/terminal/text_width.h"
 
 namespace stepscope::reports {
 
@@ -45,7 +46,6 @@ std::string wrapped(std::string_view text, int width, std::string_view first_ind
 /// The same where so many columns of the first line are taken.
 std::string wrapped_behind(std::string_view text, int width, size_t columns_before,
                            std::string_view next_indent);
-/// Code points of a UTF-8 text.
-size_t columns_of(std::string_view text);
+using base::columns_of;
 
 }  // namespace stepscope::reports

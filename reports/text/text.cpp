@@ -245,7 +245,9 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   std::string text = heading(run, analysis, summary, paint);
   if (std::string const why = why_written(run); !why.empty()) text += wrapped(why, width, "", "");
 
-  text += "\n" + wrapped(verdict(run, analysis, summary), width, "", "");
+  RunVerdict const found = verdict(run, analysis, summary);
+  if (!found.to_do.empty()) text += "\n" + paint.bold(wrapped(found.to_do, width, "", ""));
+  text += "\n" + wrapped(found.numbers, width, "", "");
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
   if (!analysis.devices.empty()) text += "\n" + device_rows_text(run, analysis, summary, paint);
   text += waits_text(run, analysis, paint, width);

@@ -13,8 +13,8 @@ namespace stepscope::reports {
 /// gemm<float, 4>(int, float*)" → "void gemm<float, 4>".
 std::string_view without_arguments(std::string_view kernel);
 
-/// The name in at most so many columns (at least 2), printable. What tells least goes first, until
-/// it fits:
+/// The name in at most so many columns (at least 2; a character each), printable. What tells least
+/// goes first, until it fits:
 /// - the types of its arguments and `void`;
 /// - all scopes: "at::native::vectorized<4, at::native::Add<float> >" → "vectorized<4, Add<float>
 ///   >";

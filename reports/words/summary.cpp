@@ -18,24 +18,54 @@ namespace {
 /// stands out.
 constexpr double kLossWorthNaming = 0.03;
 
-/// The first finding that is more than a note, as a sentence.
-std::string first_finding(model::Run const& run, analyzer::Analysis const& analysis) {
-  auto const first = std::find_if(analysis.findings.begin(), analysis.findings.end(),
-                                  [](analyzer::Finding const& finding) {
-                                    return finding.severity != analyzer::Severity::kInfo;
-                                  });
-  if (first == analysis.findings.end()) return "";
+/// Without the sentences behind it, and as a part of another one.
+std::string first_sentence(std::string const& advice) {
+  constexpr std::string_view kEnd = ". ", kEndInChinese = "。";
+  size_t const end = advice.find(kEnd), end_in_chinese = advice.find(kEndInChinese);
+  std::string sentence = advice;
+  if (end_in_chinese != std::string::npos)
+    sentence.resize(end_in_chinese + kEndInChinese.size());
+  else if (end != std::string::npos)
+    sentence.resize(end + 1);
 
-  std::string const title = words_of(run, analysis, *first).title;
-  // A late device is what one looks for; where a finding is of many devices, one would mislead.
-  if (first->rule == "straggler" && first->where) {
-    std::string const late = device_label(run, *first->where);
-    if (!first->cost_ns_per_step) return tr(" Look first at: {} ({}).", title, late);
-    // It may be less than the largest loss, which is a mean over all devices.
-    return tr(" Look first at: {} ({}). The one that waits most loses {} a step.", title, late,
-              base::format_duration(*first->cost_ns_per_step));
-  }
-  return tr(" Look first at: {}.", title);
+  // "Look at …", but not "XLA …".
+  auto const is_in = [&](size_t at, char first, char last) {
+    return at < sentence.size() && sentence[at] >= first && sentence[at] <= last;
+  };
+  constexpr char kToLower = 'a' - 'A';
+  if (is_in(0, 'A', 'Z') && is_in(1, 'a', 'z')) sentence[0] = char(sentence[0] + kToLower);
+  return sentence;
+}
+
+/// The first finding that is more than a note.
+analyzer::Finding const* first_finding(analyzer::Analysis const& analysis) {
+  for (analyzer::Finding const& finding : analysis.findings)
+    if (finding.severity != analyzer::Severity::kInfo) return &finding;
+  return nullptr;
+}
+
+/// A late device is what one looks for; where a finding is of many devices, one would mislead.
+bool is_of_one_device(analyzer::Finding const& finding) {
+  return finding.rule == "straggler" && finding.where;
+}
+
+std::string what_to_do(model::Run const& run, analyzer::Analysis const& analysis) {
+  analyzer::Finding const* const first = first_finding(analysis);
+  if (first == nullptr) return {};
+
+  FindingWords const words = words_of(run, analysis, *first);
+  std::string const title = is_of_one_device(*first)
+                                ? tr("{} ({})", words.title, device_label(run, *first->where))
+                                : words.title;
+  return tr("{} – {}", title, first_sentence(words.advice));
+}
+
+/// It may be less than the largest loss, which is a mean over all devices.
+std::string loss_to_the_late_one(analyzer::Analysis const& analysis) {
+  analyzer::Finding const* const first = first_finding(analysis);
+  if (first == nullptr || !is_of_one_device(*first) || !first->cost_ns_per_step) return {};
+  return tr(" The one that waits most loses {} a step.",
+            base::format_duration(*first->cost_ns_per_step));
 }
 
 std::string rounded_duration(double ns) { return base::format_duration(std::llround(ns)); }
@@ -94,7 +124,7 @@ std::string windows_sentence(model::Run const& run, analyzer::Analysis const& an
       window, rounded_duration(recorded), base::format_share(summary.mean_ns / recorded), compute);
 }
 
-std::string verdict_without_device(model::Run const& run, analyzer::Analysis const& analysis) {
+std::string numbers_without_device(model::Run const& run, analyzer::Analysis const& analysis) {
   auto const is_of = [&](std::string_view tool) {
     return std::any_of(run.ranks.begin(), run.ranks.end(), [&](model::RankTrace const& rank) {
       return rank.trace.info().tool.starts_with(tool);
@@ -102,9 +132,9 @@ std::string verdict_without_device(model::Run const& run, analyzer::Analysis con
   };
 
   if (is_of("PyTorch flight recorder"))
-    return std::string(tr("The run consists of dumps of PyTorch's flight recorder, "
-                          "which have calls of collectives but no device work.")) +
-           first_finding(run, analysis);
+    return std::string(
+        tr("The run consists of dumps of PyTorch's flight recorder, "
+           "which have calls of collectives but no device work."));
 
   std::string text = host_verdict(analysis);
   bool const is_judged = summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();
@@ -126,33 +156,43 @@ std::string verdict_without_device(model::Run const& run, analyzer::Analysis con
         tr(" In Chrome traces, events of the categories kernel, "
            "gpu_memcpy and gpu_memset are device work.");
 
-  return text + first_finding(run, analysis);
+  return text;
 }
 
-}  // namespace
-
-std::string verdict(model::Run const& run, analyzer::Analysis const& analysis,
-                    Summary const& summary) {
-  if (!has_device_work(analysis)) return verdict_without_device(run, analysis);
+std::string numbers_of_devices(model::Run const& run, analyzer::Analysis const& analysis,
+                               Summary const& summary) {
   std::string text =
       summary.has_steps ? steps_sentence(summary) : windows_sentence(run, analysis, summary);
-
-  if (analyzer::is_benchmark(run))
-    return text.append(
-        tr(" The program measures single operations: "
-           "exposed communication and idle time between measurements are its purpose, "
-           "not losses."));
-
   int const loss = summary.largest_loss;
   bool const is_small = loss < 0 || summary.share(loss) < kLossWorthNaming;
   if (is_small && !is_mostly_outside_windows(run, summary))
     text += tr(" No single loss stands out.");
-  if (is_small) return text + first_finding(run, analysis);
+  if (is_small) return text;
 
-  text += tr(" The largest loss is {}: {}{} ({}).", part(loss).label,
-             rounded_duration(summary.parts_ns[static_cast<size_t>(loss)]),
-             summary.has_steps ? tr(" a step") : "", base::format_share(summary.share(loss)));
-  return text + first_finding(run, analysis);
+  return text + tr(" The largest loss is {}: {}{} ({}).", part(loss).label,
+                   rounded_duration(summary.parts_ns[static_cast<size_t>(loss)]),
+                   summary.has_steps ? tr(" a step") : "", base::format_share(summary.share(loss)));
+}
+
+}  // namespace
+
+std::string RunVerdict::text() const {
+  return to_do.empty() ? numbers : fmt::format("{} {}", to_do, numbers);
+}
+
+RunVerdict verdict(model::Run const& run, analyzer::Analysis const& analysis,
+                   Summary const& summary) {
+  if (!has_device_work(analysis))
+    return {what_to_do(run, analysis), numbers_without_device(run, analysis)};
+  if (!analyzer::is_benchmark(run))
+    return {what_to_do(run, analysis),
+            numbers_of_devices(run, analysis, summary) + loss_to_the_late_one(analysis)};
+
+  return {{},
+          (summary.has_steps ? steps_sentence(summary) : windows_sentence(run, analysis, summary))
+              .append(tr(" The program measures single operations: "
+                         "exposed communication and idle time between measurements are its "
+                         "purpose, not losses."))};
 }
 
 }  // namespace stepscope::reports

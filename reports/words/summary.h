@@ -13,9 +13,19 @@ using Summary = analyzer::RunSummary;
 using analyzer::DeviceMean;
 using analyzer::StepPeriod;
 
-/// One or two sentences: how long a step is, how much of it the devices compute, what costs most.
+struct RunVerdict {
+  /// The first finding and the first thing to do about it, in one sentence; empty where none is
+  /// more than a note.
+  std::string to_do;
+  /// How long a step is, how much of it the devices compute, what costs most.
+  std::string numbers;
+
+  /// One after the other.
+  [[nodiscard]] std::string text() const;
+};
+
 /// `summary`: of the analysis.
-std::string verdict(model::Run const& run, analyzer::Analysis const& analysis,
-                    Summary const& summary);
+RunVerdict verdict(model::Run const& run, analyzer::Analysis const& analysis,
+                   Summary const& summary);
 
 }  // namespace stepscope::reports

@@ -4,7 +4,7 @@
 usage: main.py [NAME…]           writes these drawings (default: all)
        main.py --check [NAME…]   exit status 1 and one line a fault: a drawing that differs from what this script draws, a section of
                                  FINDINGS.md without its picture, a picture with other words than its drawing, an SVG without a title,
-                                 text that covers other text
+                                 text that covers other text, a colour that the report does not have
 """
 import importlib
 import pathlib
@@ -81,6 +81,21 @@ def check_words():
     return faults + [f"docs/reference/drawings/{name}.svg: no page shows it" for name in sorted(set(known) - shown)]
 
 
+def check_colours():
+    """The drawings have the report's colours (labels.cpp, report.css)."""
+    labels = (ROOT / "reports/words/labels.cpp").read_text(encoding="utf-8").lower()
+    style = (ROOT / "reports/web/report.css").read_text(encoding="utf-8")
+    of_parts = set(re.findall(r"0x([0-9a-f]{6}),\s*0x([0-9a-f]{6})", labels))
+    names = re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", style)
+    light = dict(reversed(names))
+    of_page = {(light[name][1:], value[1:]) for name, value in names if value != light[name]}
+
+    known = of_parts | of_page
+    colours = {name: (kind[1], kind[2]) for name, kind in palette.KINDS.items()} | {name: ink for name, ink in palette.INKS.items() if name != "good"}
+    return [f"scripts/drawings/palette.py: {name} has {one} and {other}, which the report does not have"
+            for name, (one, other) in colours.items() if (one[1:], other[1:]) not in known]
+
+
 def check_document(path, text):
     """Screen readers get a title and a description."""
     try:
@@ -112,7 +127,7 @@ def main(arguments):
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
             faults.append(f"{shown}: differs from what is drawn: run scripts/drawings/main.py {name}")
 
-    faults += check_sections() + check_links() + check_words() if is_check else []
+    faults += check_sections() + check_links() + check_words() + check_colours() if is_check else []
     print("\n".join(faults), end="\n" * bool(faults))
     return 1 if faults else 0
 

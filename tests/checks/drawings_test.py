@@ -35,7 +35,10 @@ FAULTS = [
     ("docs/reference/drawings/old.svg", lambda path: path.write_text("<svg/>", encoding="utf-8"), "old.svg: no module draws it"),
     ("scripts/drawings/findings_communication.py", replaced('"transfer")', '"transfer" * 9)'), "px"),
     ("scripts/drawings/palette.py", replaced('"#5a6270"', '"#a0a0a0"'), "muted on #ffffff has a contrast"),
+    ("scripts/drawings/palette.py", replaced('"compute", "#0072b2"', '"compute", "#0072b3"'), "compute has #0072b3"),
+    ("reports/web/report.css", replaced("--critical: #b3261e", "--critical: #b3261f"), "bad has #b3261e"),
 ]
+READ = ("scripts/drawings", "docs/reference", "reports/words", "reports/web/report.css")
 
 
 def main():
@@ -47,8 +50,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, plant, expected) in enumerate(FAULTS):
             tree = pathlib.Path(folder) / str(number)
-            for part in ("scripts/drawings", "docs/reference"):
-                shutil.copytree(ROOT / part, tree / part)
+            for part in READ:
+                copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copyfile
+                (tree / part).parent.mkdir(parents=True, exist_ok=True)
+                copy(ROOT / part, tree / part)
             plant(tree / name)
             status, lines = check(tree)
             if status != 1 or expected not in lines:

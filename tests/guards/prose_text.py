@@ -17,7 +17,8 @@ STRING_OPEN = re.compile(r'^(?:u8|[uUL])?"|"$')
 # A string that a person reads has two words side by side, and is no SQL, JSON, markup or pattern.
 READS_LIKE_WORDS = re.compile(r"[A-Za-z]{2,}[,;:.]? +[A-Za-z]{2,}")
 NO_PROSE = re.compile(r"\b(SELECT|INSERT|CREATE (TABLE|INDEX|VIEW)|PRAGMA|DELETE FROM|UNION ALL)\b|\":|^\s*\{+\\?\"|\(\?|default-src|[;{]\s*--?\w+:")
-SENTENCE_END = re.compile(r"(?<=[.!?])[\"”')*]*\s+(?=[\"“'(*`]*[A-Z0-9])|(?<=[.!?][\"”)])\s+(?=[A-Z])")
+# A sentence may begin with a code span or a link, whatever their first letter is.
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"”')*]*\s+(?=[\"“'(*]*[`\[A-Z0-9])|(?<=[.!?][\"”)])\s+(?=[A-Z])")
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|vs|cf|etc|approx|Fig|No|St)\.$|\b[A-Z]\.$")
 HELP_CALL = re.compile(r"\badd_(?:option|flag|subcommand|option_function|flag_function|flag_callback)\w*(?:<[^<>]*>)?\(")
 TESTS = ("tests", "bench", "examples")

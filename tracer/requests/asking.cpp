@@ -31,13 +31,13 @@ std::chrono::milliseconds look_period(size_t processes) {
   return std::chrono::milliseconds(processes <= kFew ? 50 : 1000);
 }
 
-/// How often, and for how long, is asked who still answers while a window is waited for.
-constexpr std::chrono::seconds kQuestionPeriod{10};
-
 std::string new_id() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}", random(), random());
 }
+
+/// For who is asked whether it still answers.
+constexpr std::chrono::seconds kAnswerTimeout{10};
 
 bool is_same(ProcessState const& a, ProcessState const& b) {
   return a.host == b.host && a.process_ids == b.process_ids && a.process_id == b.process_id;
@@ -97,6 +97,27 @@ WrittenWindow window_so_far(States const& recording, States const& now, States c
   }
   return window;
 }
+
+/// Looks whether processes that wait for steps still mark some: a program may hang, or evaluate for
+/// long.
+class Standstill {
+ public:
+  /// `waiting`: as they have just answered. True once, when none has moved over `questions`.
+  bool begins(States const& waiting, int64_t questions) {
+    bool const is_still = std::equal(waiting.begin(), waiting.end(), before_.begin(), before_.end(),
+                                     [](ProcessState const& a, ProcessState const& b) {
+                                       return is_same(a, b) && a.step == b.step;
+                                     });
+    before_ = waiting;
+    questions_ = is_still ? questions_ + 1 : 0;
+    return questions_ >= questions && !std::exchange(was_seen_, true);
+  }
+
+ private:
+  States before_;
+  int64_t questions_ = 0;
+  bool was_seen_ = false;
+};
 
 /// "rank 1 (…), rank 2 (…) and 6 more".
 std::string list(States const& processes) {
@@ -373,18 +394,22 @@ Expected<States> Asking::ask_to(Request::Kind kind, std::chrono::nanoseconds tim
 }
 
 WrittenWindow wait_for_window(std::string const& run, States const& recording,
-                              std::chrono::nanoseconds timeout, std::string const& ring) {
-  auto const end = Clock::now() + timeout;
-  auto next_question = Clock::now() + kQuestionPeriod;
+                              WindowWait const& wait) {
+  auto const end = Clock::now() + wait.timeout;
+  auto next_question = Clock::now() + wait.question_period;
   States silent;
+  Standstill standstill;
 
   for (;;) {
-    WrittenWindow window = window_so_far(recording, read_process_states(run), silent, ring);
+    WrittenWindow window = window_so_far(recording, read_process_states(run), silent, wait.ring);
     if (window.waiting.empty() || Clock::now() >= end) return window;
 
     if (Clock::now() >= next_question) {
-      if (auto asking = Asking::begin(run)) silent = asking->find_silent(kQuestionPeriod);
-      next_question = Clock::now() + kQuestionPeriod;
+      if (auto asking = Asking::begin(run)) silent = asking->find_silent(kAnswerTimeout);
+      next_question = Clock::now() + wait.question_period;
+      window = window_so_far(recording, read_process_states(run), silent, wait.ring);
+      if (wait.when_still && standstill.begins(window.waiting, wait.still_questions))
+        wait.when_still(window.waiting);
     }
     std::this_thread::sleep_for(look_period(recording.size()));
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -101,9 +102,18 @@ struct WrittenWindow {
   std::vector<ProcessState> without;  ///< ended before, never marked these steps, or went silent
   std::vector<ProcessState> waiting;  ///< none of these, when the time was over
 };
-/// `recording`: what ask_for_window() or ask_for_ring() returned; `ring`: the name of the latter's.
-/// Asks now and then who still answers.
+/// How the wait for a window goes.
+struct WindowWait {
+  std::chrono::nanoseconds timeout{};
+  std::string ring;  ///< its name, where a ring is waited for
+  std::chrono::nanoseconds question_period = std::chrono::seconds(10);  ///< who still answers
+  /// Called once, with those that are waited for, when none has begun a step over so many
+  /// questions.
+  std::function<void(std::vector<ProcessState> const&)> when_still = {};
+  int64_t still_questions = 6;
+};
+/// `recording`: what ask_for_window(), ask_for_time() or ask_for_ring() returned.
 WrittenWindow wait_for_window(std::string const& run, std::vector<ProcessState> const& recording,
-                              std::chrono::nanoseconds timeout, std::string const& ring = {});
+                              WindowWait const& wait);
 
 }  // namespace stepscope::tracer

@@ -126,6 +126,16 @@ bool step_finding(ViewState& state, Scene const& scene, int direction, float row
   return true;
 }
 
+void step_place(ViewState& state, Scene const& scene, int direction, float rows_height) {
+  if (!state.finding || state.finding->finding >= scene.analysis.findings.size()) return;
+  auto const& places = scene.analysis.findings[state.finding->finding].evidence;
+  if (places.empty()) return;
+
+  auto const count = static_cast<int64_t>(places.size());
+  int64_t const next = (int64_t{state.finding->evidence} + direction + count) % count;
+  focus_finding(state, scene, {state.finding->finding, static_cast<uint32_t>(next)}, rows_height);
+}
+
 void mark_selection(ViewState& state, Scene const& scene) {
   if (!state.selection) return;
   model::Interval const when = scene.when(*state.selection);

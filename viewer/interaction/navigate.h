@@ -32,6 +32,8 @@ bool step_same_name(ViewState& state, Scene const& scene, int direction);
 /// Selects and shows the event that such a search found.
 void show_same_name(ViewState& state, Scene const& scene, Selection found);
 
+/// The finding in focus shows its next place (1) or the one before (−1), in a circle.
+void step_place(ViewState& state, Scene const& scene, int direction, float rows_height);
 /// Shows a finding's place: frames it, opens and scrolls to its track. Where the finding is about a
 /// device of another rank, no rank is opened, so that both are seen.
 void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, float rows_height);

@@ -110,6 +110,7 @@ void go_to_track(ViewState& state, Scene const& scene, uint32_t node, float rows
   reveal(state, scene, node, rows_height);
   if (scene.nodes[node].device) state.device = *scene.nodes[node].device;
   state.panels.flash = Flash{node, kFlashSeconds};
+  state.panels.found_track = scene.nodes[node].path;
 }
 
 void go_to_device(ViewState& state, Scene const& scene, uint32_t device, float rows_height) {

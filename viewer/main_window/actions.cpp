@@ -36,6 +36,26 @@ constexpr Shortcut with_ctrl(Key key) {
   return {.typed = 0, .key = key, .ctrl = true, .repeats = false};
 }
 
+bool has_track(Scope scope) { return chosen_track(scope.scene, scope.state).has_value(); }
+/// The chosen track, or the group around one that has nothing below it.
+std::optional<uint32_t> chosen_group(Scope scope) {
+  auto const node = chosen_track(scope.scene, scope.state);
+  bool const is_group = node && scope.scene.nodes[*node].subtree_end > *node + 1;
+  return !node || is_group ? node : parent_of(scope.scene, *node);
+}
+bool has_group(Scope scope) { return chosen_group(scope).has_value(); }
+bool is_chosen_pinned(Scope scope) {
+  auto const node = chosen_track(scope.scene, scope.state);
+  return node && is_pinned(scope.state, scope.scene, *node);
+}
+/// Where has_track().
+uint32_t chosen(Scope scope) { return *chosen_track(scope.scene, scope.state); }
+bool has_places(Scope scope) {
+  auto const& focus = scope.state.finding;
+  auto const& findings = scope.scene.analysis.findings;
+  return focus && focus->finding < findings.size() && findings[focus->finding].evidence.size() > 1;
+}
+
 /// Three steps double the text.
 constexpr float kTextStep = 1.26F;
 float other_text_size(Scope scope, float factor) {
@@ -135,7 +155,7 @@ constexpr std::array kPairActions = {
 };
 
 constexpr std::array kGoActions = {
-    Action{Menu::kGo, "Find a track…", with_ctrl(Key::kP),
+    Action{Menu::kGo, "Find a track or a command…", with_ctrl(Key::kP),
            [](Scope s) { s.state.panels.finder = {.open = true, .text = {}}; }, nullptr, nullptr,
            false},
     Action{Menu::kGo, "Search events", typed('/'),
@@ -166,6 +186,12 @@ constexpr std::array kGoActions = {
     Action{Menu::kGo, "Previous finding", typed('k'),
            [](Scope s) { step_finding(s.state, s.scene, -1, s.rows_height); }, has_findings,
            nullptr, false},
+    Action{Menu::kGo, "Next place of the finding", typed('J'),
+           [](Scope s) { step_place(s.state, s.scene, 1, s.rows_height); }, has_places, nullptr,
+           false},
+    Action{Menu::kGo, "Previous place of the finding", typed('K'),
+           [](Scope s) { step_place(s.state, s.scene, -1, s.rows_height); }, has_places, nullptr,
+           false},
     Action{Menu::kGo, "Note here (while there is no search)", typed('n'),
            [](Scope s) { add_note(s.state, s.scene); }, nullptr, nullptr, true},
 };
@@ -192,6 +218,43 @@ constexpr std::array kTrackActions = {
            {},
            [](Scope s) { s.state.tracks.order.clear(); },
            [](Scope s) { return !s.state.tracks.order.empty(); },
+           nullptr,
+           false},
+    Action{Menu::kTracks, "Open or close the chosen group", typed('o'),
+           [](Scope s) { toggle_open(s.state, *chosen_group(s)); }, has_group, nullptr, true},
+    Action{Menu::kTracks,
+           "Pin the chosen one",
+           {},
+           [](Scope s) { toggle_pin(s.state, s.scene, chosen(s)); },
+           has_track,
+           is_chosen_pinned,
+           false},
+    Action{Menu::kTracks,
+           "Hide the chosen one",
+           {},
+           [](Scope s) { hide(s.state, s.scene, chosen(s)); },
+           has_track,
+           nullptr,
+           false},
+    Action{Menu::kTracks,
+           "Hide all others of its kind",
+           {},
+           [](Scope s) { hide_others(s.state, s.scene, chosen(s)); },
+           has_track,
+           nullptr,
+           false},
+    Action{Menu::kTracks,
+           "Move the chosen one up",
+           {},
+           [](Scope s) { move_track(s.state, s.scene, chosen(s), -1); },
+           has_track,
+           nullptr,
+           false},
+    Action{Menu::kTracks,
+           "Move the chosen one down",
+           {},
+           [](Scope s) { move_track(s.state, s.scene, chosen(s), 1); },
+           has_track,
            nullptr,
            false},
     Action{Menu::kTracks, "Open all", typed('+'), [](Scope s) { open_all(s.state); },
@@ -304,6 +367,16 @@ std::vector<Action> actions_with(std::span<Panel const> panels) {
 std::span<Action const> all_actions() {
   static std::vector<Action> const all = actions_with(all_panels());
   return all;
+}
+
+std::vector<Action const*> find_actions(std::string_view text, ActionScope const& scope) {
+  bool const is_empty = text.find_first_not_of(' ') == std::string_view::npos;
+  std::vector<Action const*> found;
+  for (Action const& action : all_actions()) {
+    std::string const words = std::string(menu_name(action.menu)) + " " + action.name;
+    if ((is_empty || has_words(words, text)) && is_enabled(action, scope)) found.push_back(&action);
+  }
+  return found;
 }
 
 void run(Action const& action, ActionScope const& scope) {

@@ -54,6 +54,9 @@ std::span<Action const> all_actions();
 /// The same table with other panels in the menu View.
 std::vector<Action> actions_with(std::span<Panel const> panels);
 void run(Action const& action, ActionScope const& scope);
+/// Actions that can be done now and have all words of the text in their menu's name and their own.
+/// An empty text finds all.
+std::vector<Action const*> find_actions(std::string_view text, ActionScope const& scope);
 /// Whether a switch is on, or a panel in front.
 [[nodiscard]] bool is_on(Action const& action, ActionScope const& scope);
 [[nodiscard]] bool is_enabled(Action const& action, ActionScope const& scope);

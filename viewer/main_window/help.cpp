@@ -25,8 +25,8 @@ Lines lines_of_help() {
 
 /// Names of actions.
 constexpr std::array kFirstActions = {
-    "Next finding",  "Back to the view before", "Whole run",     "Critical path in the timeline",
-    "Search events", "Find a track…",           "Keys and mouse"};
+    "Next finding",  "Back to the view before",    "Whole run",     "Critical path in the timeline",
+    "Search events", "Find a track or a command…", "Keys and mouse"};
 /// So many of gestures(), which begin with those of every day.
 constexpr size_t kFirstGestures = 3;
 

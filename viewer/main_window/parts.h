@@ -20,8 +20,9 @@ void help(ViewState& state);
 /// that is drawn.
 std::vector<std::pair<std::string, std::string>> first_keys();
 void draw_first_keys(Theme theme);
-/// The box that goes to a track by its name, over everything, while it is open.
-void track_finder(Scene const& scene, ViewState& state, float rows_height);
+/// The box over everything, while it is open. It goes to a track by its name or does a command, so
+/// the menus need no mouse.
+void track_finder(ActionScope const& scope);
 /// What a person has to know about the run's files, or about the file that keeps the view. Nothing
 /// to know: nothing is drawn.
 void notice(WindowLink const& window, Theme theme);

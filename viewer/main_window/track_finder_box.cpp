@@ -1,5 +1,8 @@
 #include <algorithm>
-#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -16,37 +19,82 @@ namespace {
 
 constexpr float kFinderWidth = 520, kFinderRows = 12;
 
-/// The list under the box. The node that was clicked.
-std::optional<uint32_t> list_of_tracks(Scene const& scene, ViewState const& state,
-                                       FoundTracks const& found, bool moved) {
+/// What the text finds: tracks, then commands. A text that begins with ">" finds commands alone.
+struct Found {
+  FoundTracks tracks;
+  std::vector<Action const*> commands;
+
+  [[nodiscard]] uint32_t count() const {
+    return static_cast<uint32_t>(tracks.nodes.size() + commands.size());
+  }
+  /// In what the list shows, from the top.
+  [[nodiscard]] bool is_track(uint32_t at) const { return at < tracks.nodes.size(); }
+  [[nodiscard]] Action const& command(uint32_t at) const {
+    return *commands[at - tracks.nodes.size()];
+  }
+};
+
+Found find(std::string_view text, ActionScope const& scope) {
+  constexpr char kCommands = '>';
+  if (text.starts_with(kCommands)) return {{}, find_actions(text.substr(1), scope)};
+  return {find_tracks(scope.scene, text), find_actions(text, scope)};
+}
+
+/// "Tracks: Open all", with its key at the right.
+void draw_command(Action const& action, ImVec2 at, float room, Surface const& s) {
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  std::string const key = words_of(action.shortcut);
+  float const width = ImGui::CalcTextSize(key.c_str()).x;
+  draw_text(list, at, s.text,
+            fit(fmt::format("{}: {}", menu_name(action.menu), action.name), room - width - 20));
+  draw_text(list, ImVec2(at.x + room - width, at.y), s.text_dim, key);
+}
+
+/// The list under the box. What was clicked.
+std::optional<uint32_t> list_of_found(ActionScope const& scope, Found const& found, bool moved) {
   std::optional<uint32_t> clicked;
-  float const line = ImGui::GetFontSize() + 6 * ui_scale();
-  float const rows =
-      std::min(kFinderRows, static_cast<float>(std::max<size_t>(found.nodes.size(), 1)));
+  Surface const& s = surface(scope.state.theme);
+  float const scale = ui_scale(), line = ImGui::GetFontSize() + 6 * scale;
+  float const rows = std::min(kFinderRows, static_cast<float>(std::max(found.count(), 1U)));
   ImGui::BeginChild("found", ImVec2(0, rows * (line + ImGui::GetStyle().ItemSpacing.y)));
 
-  for (uint32_t i = 0; i < found.nodes.size(); ++i) {
+  for (uint32_t i = 0; i < found.count(); ++i) {
     ImGui::PushID(static_cast<int>(i));
-    ImVec2 const at = ImGui::GetCursorScreenPos();
-    bool const is_chosen = i == state.panels.finder.chosen;
-    if (ImGui::Selectable("##track", is_chosen, 0, ImVec2(0, line))) clicked = found.nodes[i];
+    ImVec2 const corner = ImGui::GetCursorScreenPos();
+    bool const is_chosen = i == scope.state.panels.finder.chosen;
+    if (ImGui::Selectable("##found", is_chosen, 0, ImVec2(0, line))) clicked = i;
     if (is_chosen && moved) ImGui::SetScrollHereY();
 
-    float const room = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
-    Node const& node = scene.nodes[found.nodes[i]];
-    draw_text(*ImGui::GetWindowDrawList(), ImVec2(at.x + 6 * ui_scale(), at.y + 3 * ui_scale()),
-              surface(state.theme).text, fit(printable_name(node.path), room - 12 * ui_scale()));
+    float const room = std::max(ImGui::GetContentRegionAvail().x, 1.0F) - 12 * scale;
+    ImVec2 const at(corner.x + 6 * scale, corner.y + 3 * scale);
+    if (found.is_track(i)) {
+      Node const& node = scope.scene.nodes[found.tracks.nodes[i]];
+      draw_text(*ImGui::GetWindowDrawList(), at, s.text, fit(printable_name(node.path), room));
+    } else {
+      draw_command(found.command(i), at, room, s);
+    }
     ImGui::PopID();
   }
 
-  if (found.nodes.empty()) text_coloured("no track has this name", surface(state.theme).warning);
+  if (found.count() == 0) text_coloured("no track and no command has this name", s.warning);
   ImGui::EndChild();
   return clicked;
 }
 
+/// "the first 200 of 3,000 tracks, 40 commands · Enter goes there or does it, Esc closes".
+std::string counts_of(Found const& found) {
+  size_t const shown = found.tracks.nodes.size();
+  std::string text;
+  if (found.tracks.total > shown) text = fmt::format("the first {} of ", base::format_count(shown));
+  if (shown > 0) text += base::format_count(found.tracks.total, "track") + ", ";
+  return text + base::format_count(found.commands.size(), "command") +
+         " (> finds these alone) · Enter goes there or does it, Esc closes";
+}
+
 }  // namespace
 
-void track_finder(Scene const& scene, ViewState& state, float rows_height) {
+void track_finder(ActionScope const& scope) {
+  ViewState& state = scope.state;
   TrackFinder& finder = state.panels.finder;
   if (!finder.open) return;
 
@@ -74,26 +122,21 @@ void track_finder(Scene const& scene, ViewState& state, float rows_height) {
   if (!ImGui::IsAnyItemActive()) focus_next_box();
 
   std::string const before = finder.text;
-  writing_box("##finder", "Track: rank 3 stream 7", finder.text, ImGui::GetContentRegionAvail().x,
-              256);
+  writing_box("##finder", "Track or command: rank 3 stream 7, light colours", finder.text,
+              ImGui::GetContentRegionAvail().x, 256);
   if (finder.text != before) finder.chosen = 0;
 
-  FoundTracks const found = find_tracks(scene, finder.text);
-  auto const count = static_cast<uint32_t>(found.nodes.size());
+  Found const found = find(finder.text, scope);
+  uint32_t const count = found.count();
   bool const down = key_pressed(Key::kDown, true) && finder.chosen + 1 < count;
   bool const up = key_pressed(Key::kUp, true) && finder.chosen > 0;
   if (down) ++finder.chosen;
   if (up) --finder.chosen;
   finder.chosen = std::min(finder.chosen, count > 0 ? count - 1 : 0U);
 
-  auto go = list_of_tracks(scene, state, found, down || up);
-  if (was_writing && key_pressed(Key::kEnter) && count > 0) go = found.nodes[finder.chosen];
-
-  std::string const first =
-      found.total > count ? fmt::format("the first {} of ", base::format_count(count)) : "";
-  text_coloured(fmt::format("{}{} · Enter goes there, Esc closes", first,
-                            base::format_count(found.total, "track")),
-                surface(state.theme).text_dim);
+  auto chosen = list_of_found(scope, found, down || up);
+  if (was_writing && key_pressed(Key::kEnter) && count > 0) chosen = finder.chosen;
+  text_coloured(counts_of(found), surface(state.theme).text_dim);
 
   bool const left = !ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows) &&
                     !ImGui::IsWindowAppearing() && was_writing;
@@ -101,8 +144,12 @@ void track_finder(Scene const& scene, ViewState& state, float rows_height) {
   ImGui::PopStyleVar(3);
   ImGui::PopStyleColor(2);
 
-  if (go) go_to_track(state, scene, *go, rows_height);
-  if (go || left) finder = {};
+  // The box is closed first: a command may open another one.
+  if (chosen || left) finder = {};
+  if (chosen && found.is_track(*chosen))
+    go_to_track(state, scope.scene, found.tracks.nodes[*chosen], scope.rows_height);
+  else if (chosen)
+    run(found.command(*chosen), scope);
 }
 
 }  // namespace stepscope::viewer

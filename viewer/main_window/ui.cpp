@@ -1,6 +1,7 @@
 #include "viewer/main_window/ui.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <imgui.h>
 
@@ -12,6 +13,7 @@
 #include "viewer/panels/critical_path.h"
 #include "viewer/panels/fixed/fixed_panels.h"
 #include "viewer/panels/what_if/predictions.h"
+#include "viewer/timeline/draw.h"
 #include "viewer/timeline/timeline.h"
 #include "viewer/widgets/widgets.h"
 
@@ -87,6 +89,10 @@ float main_column(PanelScope const& scope) {
   Scene const& scene = scope.scene;
   ViewState& state = scope.state;
   float const scale = ui_scale();
+  std::vector<Scene const*> scenes = {&scene};
+  if (scope.pair != nullptr)
+    scenes = {&scope.pair->view(RunSide::kBase).scene, &scope.pair->view(RunSide::kNew).scene};
+  fit_gutter(scenes, ImGui::GetContentRegionAvail().x);
 
   if (scope.pair != nullptr) {
     step_pairs(*scope.pair, kSteps * scale);
@@ -186,7 +192,7 @@ void draw_whole_window(Scene const& scene, ViewState& state, PanelCache& cache, 
   ImGui::PopStyleVar(2);
 
   help(state);
-  track_finder(scene, state, rows);
+  track_finder(scope);
   notice(window, state.theme);
 
   if (!menu_is_open) read_keys(scope);

@@ -206,6 +206,11 @@ std::optional<uint32_t> node_of_path(Scene const& scene, std::string_view path) 
   return std::nullopt;
 }
 
+std::optional<uint32_t> chosen_track(Scene const& scene, ViewState const& state) {
+  auto const selected = state.selection ? scene.node_of(*state.selection) : std::nullopt;
+  return selected ? selected : node_of_path(scene, state.panels.found_track);
+}
+
 std::optional<uint32_t> parent_of(Scene const& scene, uint32_t node) {
   std::optional<uint32_t> parent;
   for (uint32_t i = 0; i < node;) {
@@ -297,6 +302,10 @@ TrackChoice adopted_choice(Scene const& scene, TrackChoice const& own, TrackChoi
 void close_all_ranks(ViewState& state, Scene const& scene) {
   for (uint32_t i = 0; i < scene.nodes.size(); i = scene.nodes[i].subtree_end)
     state.closed.insert(i);
+}
+
+void toggle_open(ViewState& state, uint32_t node) {
+  if (state.closed.erase(node) == 0) state.closed.insert(node);
 }
 
 void open_all(ViewState& state) { state.closed.clear(); }

@@ -34,6 +34,8 @@ uint32_t count_hidden(Scene const& scene, TrackChoice const& choice);
 bool has_words(std::string_view path, std::string_view words);
 /// The node of a path.
 std::optional<uint32_t> node_of_path(Scene const& scene, std::string_view path);
+/// The track that keys are about: of what is selected, else the one that was gone to last.
+std::optional<uint32_t> chosen_track(Scene const& scene, ViewState const& state);
 /// The group around a node.
 std::optional<uint32_t> parent_of(Scene const& scene, uint32_t node);
 
@@ -59,6 +61,8 @@ bool move_track(ViewState& state, Scene const& scene, uint32_t node, int directi
 /// that they stood beside.
 [[nodiscard]] TrackChoice adopted_choice(Scene const& scene, TrackChoice const& own,
                                          TrackChoice const& other);
+/// Opens or closes a group.
+void toggle_open(ViewState& state, uint32_t node);
 void close_all_ranks(ViewState& state, Scene const& scene);
 void open_all(ViewState& state);
 

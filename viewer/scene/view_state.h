@@ -156,6 +156,7 @@ struct Panels {
   std::optional<uint32_t>
       thread;  ///< index of Scene::nodes whose flame graph is shown; none: the selection's
   TrackFinder finder;
+  std::string found_track;  ///< Node::path of the track that was gone to last
   std::optional<Flash> flash;
   std::optional<SameNameSeek> seek;
   bool filter = false;                 ///< the box of TrackChoice::filter waits for text

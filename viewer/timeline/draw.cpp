@@ -235,11 +235,6 @@ void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state
   list.PopClipRect();
 }
 
-/// How far the triangle or the pin before a label is indented, at scale 1.
-float label_indent(Node const& node, bool pinned) {
-  return 8 + (pinned ? 0 : 14 * static_cast<float>(node.indent));
-}
-
 /// The rank of a pinned row: it stands apart from it.
 std::string group_of(Node const& node) {
   return printable_name(std::string_view(node.path).substr(0, node.path.find('/')), 60);
@@ -273,7 +268,7 @@ void draw_label(ImDrawList& list, Scene const& scene, Row const& row, bool is_ca
                 Surface const& s) {
   Node const& node = scene.nodes[row.node];
   float const scale = canvas.scale;
-  float const left = canvas.origin.x - kGutter * scale;
+  float const left = canvas.origin.x - gutter() * scale;
   float const right = canvas.origin.x;
   float const y0 = canvas.origin.y + row.y0;
   float const y1 = canvas.origin.y + row.y1;
@@ -306,7 +301,7 @@ void draw_label(ImDrawList& list, Scene const& scene, Row const& row, bool is_ca
 
 void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Canvas canvas,
                  Surface const& s, bool pinned) {
-  float const left = canvas.origin.x - kGutter * canvas.scale;
+  float const left = canvas.origin.x - gutter() * canvas.scale;
   float const right = canvas.origin.x;
   float const low = canvas.origin.y + layout.top_of(pinned);
   float const high = canvas.origin.y + (pinned ? layout.pinned_height : layout.viewport.height);
@@ -338,21 +333,26 @@ void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Lay
   if (layout.pinned_height > 0) draw_some_rows(list, scene, state, layout, canvas, true);
 }
 
+float label_indent(Node const& node, bool pinned) {
+  return 8 + (pinned ? 0 : 14 * static_cast<float>(node.indent));
+}
+
 RowWords row_words(Scene const& scene, Row const& row, float scale) {
   Node const& node = scene.nodes[row.node];
   bool const is_rank = node.kind == NodeKind::kRank;
   RowWords words;
-  words.x = (label_indent(node, row.pinned) + 14) * scale;
+  words.x = (label_indent(node, row.pinned) + kBeforeLabel) * scale;
 
   if (is_rank) push_bold();
-  words.label = fit(node.label, kGutter * scale - words.x - 8 * scale);
+  words.label = fit(node.label, gutter() * scale - words.x - 8 * scale);
   float const used = ImGui::CalcTextSize(words.label.c_str()).x;
   if (is_rank) pop_bold();
 
   words.note = row.pinned && !is_rank ? group_of(node) : node.note;
   if (words.note.empty()) words.note = value_range(node.curve, node.bytes);
   bool const has_room =
-      words.x + used + ImGui::CalcTextSize(words.note.c_str()).x + 18 * scale < kGutter * scale;
+      words.x + used + ImGui::CalcTextSize(words.note.c_str()).x + kBeforeNote * scale <=
+      gutter() * scale;
   words.is_cut = words.label != node.label || (!words.note.empty() && !has_room);
   words.whole_note = words.note;
   if (!has_room) words.note.clear();
@@ -366,7 +366,7 @@ void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, L
   draw_labels(list, scene, layout, canvas, surface(state.theme), true);
   // What scrolls goes under them.
   float const bottom = canvas.origin.y + layout.pinned_height;
-  list.AddRectFilled(ImVec2(canvas.origin.x - kGutter * canvas.scale, bottom - 2 * canvas.scale),
+  list.AddRectFilled(ImVec2(canvas.origin.x - gutter() * canvas.scale, bottom - 2 * canvas.scale),
                      ImVec2(canvas.origin.x + layout.viewport.width, bottom),
                      surface(state.theme).line_strong);
 }
@@ -376,9 +376,9 @@ void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, 
   float const scale = canvas.scale;
   float const top = canvas.origin.y - kRuler * scale;
   float const right = canvas.origin.x + layout.viewport.width;
-  list.AddRectFilled(ImVec2(canvas.origin.x - kGutter * scale, top), ImVec2(right, canvas.origin.y),
-                     s.background);
-  list.AddRectFilled(ImVec2(canvas.origin.x - kGutter * scale, canvas.origin.y - 1),
+  list.AddRectFilled(ImVec2(canvas.origin.x - gutter() * scale, top),
+                     ImVec2(right, canvas.origin.y), s.background);
+  list.AddRectFilled(ImVec2(canvas.origin.x - gutter() * scale, canvas.origin.y - 1),
                      ImVec2(right, canvas.origin.y), s.line_strong);
 
   // A shown time this short means that the run has no events.

@@ -1,6 +1,7 @@
 // Paints a Layout. Decides nothing: where things are and which they are, layout has said.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include <imgui.h>
@@ -10,7 +11,14 @@
 namespace stepscope::viewer {
 
 /// Sizes around the rows at scale 1.
-inline constexpr float kGutter = 236, kRuler = 26, kLegend = 26;
+inline constexpr float kRuler = 26, kLegend = 26;
+/// The room of the names of rows, left of the timeline: its bounds, and its width in this frame, at
+/// scale 1.
+inline constexpr float kLeastGutter = 236, kMostGutter = 400;
+float gutter();
+/// For this frame: what the longest name of these runs needs with its note, but no more than a
+/// quarter of `width` pixels.
+void fit_gutter(std::span<Scene const* const> scenes, float width);
 
 /// Where the rows' area lies on the screen, in pixels.
 struct Canvas {
@@ -23,6 +31,10 @@ void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Lay
 void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout,
                  Canvas canvas);
 void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas);
+/// How far the triangle or the pin before a label is indented, at scale 1.
+float label_indent(Node const& node, bool pinned);
+/// Between that and the label, and between the label and its note, at scale 1.
+inline constexpr float kBeforeLabel = 14, kBeforeNote = 18;
 /// What stands beside a row.
 struct RowWords {
   float x = 0;              ///< where the label begins, right of the gutter's edge, in pixels

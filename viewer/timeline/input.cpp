@@ -57,7 +57,7 @@ void click(TimelineInput const& input, Scene const& scene, Layout const& layout,
   }
   if (input.x < 0) {
     if (!group) return;
-    if (!state.closed.erase(index)) state.closed.insert(index);
+    toggle_open(state, index);
     return;
   }
 

@@ -200,9 +200,9 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path,
   float const scale = ui_scale();
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   ImVec2 const size = ImGui::GetContentRegionAvail();
-  Canvas const canvas{ImVec2(corner.x + kGutter * scale, corner.y + kRuler * scale), scale};
+  Canvas const canvas{ImVec2(corner.x + gutter() * scale, corner.y + kRuler * scale), scale};
   float const foot = look.has_legend ? kLegend * scale : 0;
-  Viewport const viewport{std::max(size.x - kGutter * scale, 1.0F),
+  Viewport const viewport{std::max(size.x - gutter() * scale, 1.0F),
                           std::max(size.y - kRuler * scale - foot, 1.0F), scale};
 
   ImGui::InvisibleButton("timeline", ImVec2(std::max(size.x, 1.0F), std::max(size.y - foot, 1.0F)));

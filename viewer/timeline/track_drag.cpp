@@ -105,7 +105,7 @@ void draw_track_drag(ImDrawList& list, Scene const& scene, ViewState const& stat
 
   Surface const& s = surface(state.theme);
   float const scale = canvas.scale;
-  float const left = canvas.origin.x - kGutter * scale;
+  float const left = canvas.origin.x - gutter() * scale;
   float const right = canvas.origin.x + layout.viewport.width;
   list.PushClipRect(ImVec2(left, canvas.origin.y),
                     ImVec2(right, canvas.origin.y + layout.viewport.height), true);
@@ -118,7 +118,7 @@ void draw_track_drag(ImDrawList& list, Scene const& scene, ViewState const& stat
     list.AddCircleFilled(ImVec2(left + 5 * scale, y), 4 * scale, s.accent);
   }
 
-  std::string const label = fit(scene.nodes[drag.node].label, (kGutter - 40) * scale);
+  std::string const label = fit(scene.nodes[drag.node].label, (gutter() - 40) * scale);
   ImVec2 const at(left + 22 * scale, canvas.origin.y + drag.y + 8 * scale);
   ImVec2 const size = ImGui::CalcTextSize(label.c_str());
   float const pad = 5 * scale;

@@ -95,7 +95,7 @@ void track_filter(ViewState& state, ImVec2 corner) {
   std::string& filter = state.tracks.filter;
   // While there is a filter it is more than what is shown of the time.
   bool const wide = !filter.empty() || state.panels.filter;
-  float const width = (wide ? kGutter - 12 : kFilterWidth) * scale;
+  float const width = (wide ? gutter() - 12 : kFilterWidth) * scale;
 
   ImVec2 const back = ImGui::GetCursorScreenPos();
   ImGui::SetCursorScreenPos(ImVec2(corner.x + 6 * scale, corner.y + 2 * scale));
@@ -128,7 +128,7 @@ float hidden_tracks(Scene const& scene, ViewState& state, ImVec2 corner) {
   ImVec2 const back = ImGui::GetCursorScreenPos();
   ImGui::SetCursorScreenPos(ImVec2(corner.x + 8 * scale, corner.y + 3 * scale));
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(6 * scale, 1 * scale));
-  ImGui::BeginChild("hidden", ImVec2((kGutter - 16) * scale, (kLegend - 5) * scale), false,
+  ImGui::BeginChild("hidden", ImVec2((gutter() - 16) * scale, (kLegend - 5) * scale), false,
                     ImGuiWindowFlags_NoScrollbar);
 
   ImGui::AlignTextToFramePadding();
@@ -139,7 +139,7 @@ float hidden_tracks(Scene const& scene, ViewState& state, ImVec2 corner) {
   ImGui::EndChild();
   ImGui::PopStyleVar();
   ImGui::SetCursorScreenPos(back);
-  return kGutter * scale;
+  return gutter() * scale;
 }
 
 void draw_flash(ImDrawList& list, ViewState const& state, Layout const& layout, ImVec2 origin) {
@@ -148,7 +148,7 @@ void draw_flash(ImDrawList& list, ViewState const& state, Layout const& layout, 
     if (row.node != state.panels.flash->node || row.pinned) continue;
 
     uint32_t const colour = surface(state.theme).accent;
-    float const left = origin.x - kGutter * ui_scale();
+    float const left = origin.x - gutter() * ui_scale();
     float const top = origin.y + std::max(row.y0, layout.pinned_height);
     ImVec2 const high(origin.x + layout.viewport.width,
                       origin.y + std::min(row.y1, layout.viewport.height));

@@ -62,6 +62,21 @@ void print_window(std::string const& run, tracer::WrittenWindow const& window) {
   }
 }
 
+/// The window would be waited for without an end, where the program hangs.
+void tell_of_standstill(std::string const& run, std::string const& what,
+                        std::vector<tracer::ProcessState> const& still,
+                        std::chrono::nanoseconds time) {
+  tracer::ProcessState const& furthest = *std::max_element(
+      still.begin(), still.end(), [](auto const& a, auto const& b) { return a.step < b.step; });
+
+  tell(fmt::format(
+      "no step has begun for {}: {} is at step {}, and {} not come. To give the window up: "
+      "Ctrl-C, then stepscope trigger {} --cancel",
+      base::format_duration(time.count()), printable(tracer::describe(furthest)),
+      format_count(static_cast<uint64_t>(furthest.step)),
+      what + (what.starts_with("steps") ? " have" : " has"), base::shell_word(run)));
+}
+
 /// `what`: "steps 12 to 16"; `ring`: its name, where that is what is waited for. Another command
 /// that asks meanwhile hears that a window is on its way.
 int wait_for_files(TriggerCommand const& options, std::string const& what, tracer::Asking asking,
@@ -69,8 +84,13 @@ int wait_for_files(TriggerCommand const& options, std::string const& what, trace
                    std::string const& ring = {}) {
   if (options.returns_at_once) return kGood;
   { tracer::Asking const ended = std::move(asking); }
-  auto const window =
-      tracer::wait_for_window(options.run, recording, std::chrono::hours(24 * 365), ring);
+  bool const is_by_steps = ring.empty() && options.duration.empty();
+  tracer::WindowWait wait{.timeout = std::chrono::hours(24 * 365), .ring = ring};
+  if (is_by_steps)
+    wait.when_still = [&](std::vector<tracer::ProcessState> const& processes) {
+      tell_of_standstill(options.run, what, processes, wait.question_period * wait.still_questions);
+    };
+  auto const window = tracer::wait_for_window(options.run, recording, wait);
   print_window(options.run, window);
 
   for (tracer::ProcessState const& process : window.without)

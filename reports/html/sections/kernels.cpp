@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -10,6 +13,7 @@
 #include "reports/html/bars.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/words/kernel_label.h"
 #include "reports/words/language.h"
 #include "trace/base/format.h"
 
@@ -30,6 +34,8 @@ Cell tensor_cores_cell(std::optional<bool> used) {
   return number_cell(tr(*used ? "yes" : "no"), *used ? 1 : 0);
 }
 
+/// Columns of a kernel's name; the whole one is its tooltip.
+constexpr size_t kLongestLabel = 120;
 /// Rows by name: their names and columns are long.
 constexpr size_t kKernelRows = 250;
 
@@ -48,6 +54,27 @@ std::vector<analyzer::KernelStats const*> shown_kernels(analyzer::Analysis const
   rows.resize(kKernelRows);
   std::sort(rows.begin(), rows.end());
   return rows;
+}
+
+std::vector<Cell> kernel_row(Page const& page, analyzer::KernelStats const& kernel, Cell name) {
+  return {std::move(name),
+          label_cell(device_label(page.run, kernel.ref)),
+          text_cell(tr(model::kind_info(kernel.kind).name)),
+          count_cell(kernel.count),
+          ns_cell(kernel.total_ns),
+          share_cell(kernel.share),
+          ns_cell(kernel.median_ns),
+          ns_cell(kernel.p95_ns),
+          ns_cell(kernel.max_ns),
+          tensor_cores_cell(kernel.tensor_cores),
+          share_cell(kernel.small_grid_share),
+          kernel.occupancy_percent ? share_cell(*kernel.occupancy_percent / 100) : none_cell(),
+          rate_cell(kernel.flops_rate),
+          share_cell(kernel.peak_share),
+          kernel.bytes_rate && std::isfinite(*kernel.bytes_rate)
+              ? number_cell(base::format_bandwidth(*kernel.bytes_rate), *kernel.bytes_rate)
+              : none_cell(),
+          measure_cell(kernel.flops_per_byte, "")};
 }
 
 std::string kernels_table(Page const& page) {
@@ -77,19 +104,13 @@ std::string kernels_table(Page const& page) {
   table.number("Memory rate", "Least memory traffic / time").if_known();
   table.number("FLOP / byte", "Arithmetic intensity").if_known();
 
-  for (analyzer::KernelStats const* kernel : shown_kernels(page.analysis))
-    table.row(
-        {name_cell(kernel->name), label_cell(device_label(page.run, kernel->ref)),
-         text_cell(tr(model::kind_info(kernel->kind).name)), count_cell(kernel->count),
-         ns_cell(kernel->total_ns), share_cell(kernel->share), ns_cell(kernel->median_ns),
-         ns_cell(kernel->p95_ns), ns_cell(kernel->max_ns), tensor_cores_cell(kernel->tensor_cores),
-         share_cell(kernel->small_grid_share),
-         kernel->occupancy_percent ? share_cell(*kernel->occupancy_percent / 100) : none_cell(),
-         rate_cell(kernel->flops_rate), share_cell(kernel->peak_share),
-         kernel->bytes_rate && std::isfinite(*kernel->bytes_rate)
-             ? number_cell(base::format_bandwidth(*kernel->bytes_rate), *kernel->bytes_rate)
-             : none_cell(),
-         measure_cell(kernel->flops_per_byte, "")});
+  auto const shown = shown_kernels(page.analysis);
+  std::vector<std::string> names;
+  for (analyzer::KernelStats const* kernel : shown) names.push_back(kernel->name);
+  std::vector<std::string> const labels = kernel_labels(names, kLongestLabel);
+
+  for (size_t i = 0; i < shown.size(); ++i)
+    table.row(kernel_row(page, *shown[i], name_cell(labels[i], shown[i]->name)));
 
   table.searchable();
   table.filter_by(1);

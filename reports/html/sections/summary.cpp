@@ -114,9 +114,13 @@ std::string evidence_list(Page const& page, size_t index) {
                              id, tr("Show in the timeline"))
                : "";
 
+  std::string const in_viewer = tr(
+      "In the viewer: {}", fmt::format("<code>stepscope view RUN --finding {}</code>", index + 1));
   return fmt::format(
-      "{}<div class=\"evidence\">{}<details><summary>{}</summary><ol>{}</ol></details></div>",
-      picture_of(page, index, 0), jump, tr("Where to look ({})", finding.evidence.size()), items);
+      "{}<div class=\"evidence\">{}<details><summary>{}</summary><ol>{}</ol><p>{}</p></details>"
+      "</div>",
+      picture_of(page, index, 0), jump, tr("Where to look ({})", finding.evidence.size()), items,
+      in_viewer);
 }
 
 /// Without a measured step the time of all that was recorded stands in a step's place: what is
@@ -214,9 +218,11 @@ std::string_view mean_bar_title(Summary const& summary) {
 }  // namespace
 
 SectionHtml summary_section(Page const& page) {
+  RunVerdict const found = verdict(page.run, page.analysis, page.summary);
   std::string body =
-      fmt::format("<p class=\"verdict\">{}</p>\n",
-                  escape(with_joined_units(verdict(page.run, page.analysis, page.summary)), 2000));
+      fmt::format("<p class=\"verdict\">{}{}</p>\n",
+                  found.to_do.empty() ? "" : "<strong>" + escape(found.to_do, 2000) + "</strong> ",
+                  escape(with_joined_units(found.numbers), 2000));
   if (std::string const why = why_written(page.run); !why.empty())
     body += fmt::format("<p>{}</p>\n", escape(with_joined_units(why), 500));
 

@@ -6,6 +6,7 @@
 
 #include "analyzer/metrics/work/gpu_generation.h"
 #include "analyzer/metrics/work/kernels.h"
+#include "reports/words/findings/framework_advice.h"
 #include "reports/words/language.h"
 
 namespace stepscope::reports {
@@ -14,19 +15,6 @@ namespace {
 bool has_subject(analyzer::Finding const& finding, std::string_view key, std::string_view name) {
   return std::any_of(finding.subjects.begin(), finding.subjects.end(), [&](auto const& subject) {
     return subject.first == key && subject.second == name;
-  });
-}
-
-/// XLA launches what it has compiled: a program changes what it hands over, not how kernels are
-/// launched. Traces of JAX and TensorFlow in Chrome's format are known by their derived rows.
-bool is_of_xla(model::Run const& run) {
-  auto const is_row_of_xla = [](model::Track const& track) {
-    return track.name.starts_with("XLA Ops") || track.name.starts_with("XLA Modules");
-  };
-  return std::any_of(run.ranks.begin(), run.ranks.end(), [&](model::RankTrace const& rank) {
-    auto const& tracks = rank.trace.tracks();
-    return rank.trace.info().tool.starts_with("XLA profiler") ||
-           std::any_of(tracks.begin(), tracks.end(), is_row_of_xla);
   });
 }
 
@@ -157,70 +145,6 @@ std::string_view advice_on_late(analyzer::Analysis const& analysis,
   return found == kForLate.end() ? std::string_view() : found->advice;
 }
 
-struct AdviceOf {
-  std::string_view rule, advice;
-};
-/// Gradients are not the program's to bucket, nor copies its own: XLA makes both.
-constexpr std::array kForXla = {
-    AdviceOf{"host-bound-launches",
-             "Reduce the host time per launch: "
-             "compile the whole step into one function (jax.jit, "
-             "tf.function with XLA) or run several steps in one call (jax.lax.scan, "
-             "steps_per_execution). Move logging and bookkeeping out of the loop; "
-             "raise the batch size."},
-    AdviceOf{"launch-latency",
-             "Reduce the host time per launch: "
-             "compile the whole step into one function (jax.jit, "
-             "tf.function with XLA) or run several steps in one call (jax.lax.scan, "
-             "steps_per_execution). Move logging and bookkeeping out of the loop; "
-             "raise the batch size."},
-    AdviceOf{"exposed-communication",
-             "Let XLA overlap it with compute "
-             "(XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true), "
-             "choose shardings that move less data, communicate in bfloat16, "
-             "and check that the links reach their bandwidth."},
-    AdviceOf{
-        "small-buckets",
-        "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for "
-        "all-gather and reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
-    AdviceOf{
-        "unbucketed-gradients",
-        "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for "
-        "all-gather and reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
-    AdviceOf{"pageable-copies",
-             "Put the next batch on the devices while this one computes (a prefetching iterator "
-             "around jax.device_put, tf.data's prefetch to the device), and fetch results rarely."},
-    AdviceOf{"serialized-copies",
-             "Put the next batch on the devices while this one computes (a prefetching iterator "
-             "around jax.device_put, tf.data's prefetch to the device), and fetch results rarely."},
-};
-/// Nothing is learned: there are no gradients, checkpoints and evaluations.
-constexpr std::array kForInference = {
-    AdviceOf{"exposed-communication",
-             "Shorten it or overlap it with compute: "
-             "a custom all-reduce for small messages, an all-reduce fused with the next "
-             "operation, fewer tensor-parallel ranks, larger batches. "
-             "Check that the links reach their bandwidth."},
-    AdviceOf{"small-buckets",
-             "Make them cheaper, since they cannot be merged across layers: "
-             "a one-shot all-reduce for small messages, an all-reduce fused with the next "
-             "operation, fewer tensor-parallel ranks, larger batches."},
-    AdviceOf{"step-outliers",
-             "Open the slow steps in the timeline and compare them with a typical one. "
-             "Look for prefill among decode steps (split it into chunks), "
-             "batch sizes that were not compiled or captured before, and preempted requests."},
-    AdviceOf{"tensor-cores-unused",
-             "Run the model in half precision or allow TF32, with sizes that are multiples of 8. "
-             "Check the accuracy afterwards."},
-};
-
-template <size_t N>
-std::string_view find_advice(std::array<AdviceOf, N> const& list, std::string_view rule) {
-  auto const found = std::find_if(list.begin(), list.end(),
-                                  [&](AdviceOf const& advice) { return advice.rule == rule; });
-  return found == list.end() ? std::string_view() : found->advice;
-}
-
 /// Whether the tensor cores of the finding's device multiply float16 alone.
 bool takes_float16_alone(model::Run const& run, analyzer::Finding const& finding) {
   if (!finding.where || finding.where->rank_index < 0) return false;
@@ -233,7 +157,6 @@ bool takes_float16_alone(model::Run const& run, analyzer::Finding const& finding
   });
 }
 
-/// Empty where the rule's own advice fits.
 /// Whether a recording with the calls of the host would tell more. XLA's own profile has them where
 /// there are any.
 bool lacks_host_calls(model::Run const& run, analyzer::Analysis const& analysis) {
@@ -246,10 +169,32 @@ bool lacks_host_calls(model::Run const& run, analyzer::Analysis const& analysis)
                      [](analyzer::DeviceStats const& device) { return device.launches == 0; });
 }
 
-std::string_view better_advice(model::Run const& run, analyzer::Analysis const& analysis,
-                               analyzer::Finding const& finding) {
+/// About a host that launches too late, by what its gaps are.
+std::string_view advice_on_gaps(analyzer::Finding const& finding) {
+  if (has_subject(finding, "gaps", "compilation"))
+    return "Compile and load before you measure: run a few steps first, keep shapes fixed, "
+           "and use a compilation cache (jax_compilation_cache_dir, TORCHINDUCTOR_FX_GRAPH_CACHE). "
+           "Cheaper launches would not help.";
+
+  if (has_subject(finding, "gaps", "long"))
+    return "Move this work off the launching thread: "
+           "prepare the next batch in worker processes or a prefetching thread while the device "
+           "computes. Or do the work less often, or make it faster. "
+           "Cheaper launches would not help.";
+
+  if (has_subject(finding, "gaps", "before_first_op"))
+    return "Record three steps or more, to see whether the host does this work in every step. "
+           "If it does, prepare the next batch in worker processes or a prefetching thread "
+           "while the device computes. Cheaper launches would not help.";
+  return {};
+}
+
+/// What the finding itself knows more than its rule; empty where that is nothing.
+std::string_view advice_by_subjects(model::Run const& run, analyzer::Analysis const& analysis,
+                                    analyzer::Finding const& finding) {
   if (finding.rule == "hung-collective") return advice_on_hung(finding);
   if (finding.rule == "straggler") return advice_on_late(analysis, finding);
+  if (finding.rule == "host-bound-launches") return advice_on_gaps(finding);
   if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread"))
     return advice_on_workers();
   if (finding.rule == "oversubscribed-host" && has_cores_enough(finding))
@@ -258,19 +203,6 @@ std::string_view better_advice(model::Run const& run, analyzer::Analysis const& 
   if (finding.rule == "unexplained-idle" && lacks_host_calls(run, analysis))
     return advice_on_host_calls();
 
-  if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "compilation"))
-    return "Compile and load before you measure: run a few steps first, keep shapes fixed, "
-           "and use a compilation cache (jax_compilation_cache_dir, TORCHINDUCTOR_FX_GRAPH_CACHE). "
-           "Cheaper launches would not help.";
-  if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "long"))
-    return "Move this work off the launching thread: "
-           "prepare the next batch in worker processes or a prefetching thread while the device "
-           "computes. Or do the work less often, or make it faster. "
-           "Cheaper launches would not help.";
-  if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "before_first_op"))
-    return "Record three steps or more, to see whether the host does this work in every step. "
-           "If it does, prepare the next batch in worker processes or a prefetching thread "
-           "while the device computes. Cheaper launches would not help.";
   if (finding.rule == "serialized-copies" && has_subject(finding, "copies", "within_device"))
     return "Avoid these copies: "
            "keep tensors in the layout that the next operation needs, write results in place, "
@@ -281,14 +213,18 @@ std::string_view better_advice(model::Run const& run, analyzer::Analysis const& 
     return "Run in mixed precision with float16 (in training with a loss scaler, such as "
            "torch.amp.GradScaler), with sizes that are multiples of 8. This GPU's tensor cores "
            "have neither TF32 nor bfloat16. Check the accuracy afterwards.";
+  return {};
+}
 
+/// Empty where the rule's own advice fits.
+std::string_view better_advice(model::Run const& run, analyzer::Analysis const& analysis,
+                               analyzer::Finding const& finding) {
+  if (auto const known = advice_by_subjects(run, analysis, finding); !known.empty()) return known;
   if (has_subject(finding, "program", "inference"))
-    if (auto const advice = find_advice(kForInference, finding.rule); !advice.empty())
-      return advice;
-  if (auto const advice = find_advice(kForXla, finding.rule); !advice.empty() && is_of_xla(run))
-    return advice;
+    if (auto const advice = inference_advice(finding.rule); !advice.empty()) return advice;
 
-  bool const is_pinned = has_subject(finding, "memory", "pinned");
+  Framework const framework = framework_of(run, analysis);
+  bool const is_pinned = has_subject(finding, "memory", "pinned") && framework != Framework::kXla;
   if (finding.rule == "serialized-copies" && is_pinned)
     return "The host memory is already page-locked: "
            "use a separate copy stream and prefetch the next batch while this one computes.";
@@ -296,7 +232,7 @@ std::string_view better_advice(model::Run const& run, analyzer::Analysis const& 
     return "The host memory is already page-locked: "
            "copy asynchronously on a separate stream while the previous step computes.";
 
-  return {};
+  return framework_advice(framework, finding.rule);
 }
 
 /// The same with what AMD calls it, in any language.

@@ -14,7 +14,9 @@ using testing::Not;
 TEST(AnalysisMarkdown, SaysWhereTheTimeGoesAndWhatToDo) {
   Sample const sample = make_slow_sample();
   std::string const text = analysis_markdown(sample.run, sample.analysis);
-  EXPECT_TRUE(text.starts_with("## sample\n\n**A step takes "));
+  EXPECT_THAT(text, testing::StartsWith("## sample\n\n**The devices wait for input data – load "));
+  EXPECT_THAT(text, HasSubstr("to the device.** A step takes "));
+
   EXPECT_THAT(text, HasSubstr("| a step | time | share |\n|---|---:|---:|\n| compute | "));
   EXPECT_THAT(text, HasSubstr("| idle: waiting for input | 30."));
   EXPECT_THAT(text,

@@ -5,6 +5,7 @@
 #include <limits>
 #include <sstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analyzer/rules/rule.h"
@@ -181,14 +182,14 @@ TEST(Wording, advice_about_copies_fits_what_is_copied) {
     return advice_of(rule, "PyTorch profiler (Kineto)", "NVIDIA H100", subject);
   };
 
-  EXPECT_NE(advice("serialized-copies", {"copies", "host"}).find("Use pinned host memory"),
+  EXPECT_NE(advice("serialized-copies", {"copies", "host"}).find("non_blocking=True"),
             std::string::npos);
   EXPECT_EQ(advice("serialized-copies", {"copies", "within_device"}).find("pinned"),
             std::string::npos);
   EXPECT_NE(advice("serialized-copies", {"memory", "pinned"}).find("already page-locked"),
             std::string::npos);
 
-  EXPECT_NE(advice("pageable-copies", {}).find("Page-lock the host memory"), std::string::npos);
+  EXPECT_NE(advice("pageable-copies", {}).find("pin_memory=True"), std::string::npos);
   EXPECT_NE(advice("pageable-copies", {"memory", "pinned"}).find("already page-locked"),
             std::string::npos);
 }
@@ -366,10 +367,44 @@ TEST(Wording, advice_about_communication_fits_the_framework_and_the_kind_of_prog
 TEST(Wording, a_loader_in_the_training_thread_is_told_to_have_workers) {
   std::string const advice = advice_of("input-bound", "PyTorch profiler (Kineto)", "NVIDIA H100",
                                        {"loader", "training_thread"});
-  EXPECT_NE(advice.find("num_workers"), std::string::npos) << advice;
-  EXPECT_EQ(
-      advice_of("input-bound", "PyTorch profiler (Kineto)", "NVIDIA H100", {}).find("num_workers"),
-      std::string::npos);
+  EXPECT_TRUE(advice.starts_with("Set num_workers")) << advice;
+  std::string const with_workers =
+      advice_of("input-bound", "PyTorch profiler (Kineto)", "NVIDIA H100", {});
+  EXPECT_TRUE(with_workers.starts_with("Raise num_workers")) << with_workers;
+}
+
+/// A user of PyTorch reads its options, one of JAX those of XLA.
+TEST(Wording, advice_names_options_of_the_framework_that_made_the_trace) {
+  struct Option {
+    char const *rule, *of_pytorch, *of_xla;
+  };
+
+  for (Option const& option : {Option{"input-bound", "prefetch_factor", "tf.data"},
+                               {"host-bound-launches", "torch.compile", "jax.jit"},
+                               {"blocking-sync", ".item()", "block_until_ready()"},
+                               {"elementwise-dominated", "torch.compile", "jax.jit"},
+                               {"exposed-communication", "bucket_cap_mb", "XLA_FLAGS"},
+                               {"memory-pressure", "torch.utils.checkpoint", "jax.checkpoint"}}) {
+    auto const advice = [&](char const* tool) {
+      return advice_of(option.rule, tool, "NVIDIA H100", {});
+    };
+
+    EXPECT_THAT(advice("PyTorch profiler (Kineto)"), testing::HasSubstr(option.of_pytorch));
+    EXPECT_THAT(advice("XLA profiler (XPlane)"), testing::HasSubstr(option.of_xla));
+    EXPECT_THAT(advice("XLA profiler (XPlane)"),
+                testing::Not(testing::HasSubstr(option.of_pytorch)));
+  }
+}
+
+/// Nsight Systems records any program: kernels tell what made them.
+TEST(Wording, advice_knows_pytorch_by_its_kernels) {
+  Sample sample = make_sample();
+  analyzer::Finding const finding{.rule = "blocking-sync"};
+  auto const advice = [&] { return words_of(sample.run, sample.analysis, finding).advice; };
+  EXPECT_THAT(advice(), testing::Not(testing::HasSubstr(".item()")));
+
+  sample.analysis.kernels.push_back({.name = "void at::native::reduce_kernel<512>(float*)"});
+  EXPECT_THAT(advice(), testing::HasSubstr(".item()"));
 }
 
 TEST(Wording, where_cores_are_enough_fewer_devices_are_not_the_first_advice) {

@@ -393,7 +393,7 @@ std::vector<Scene::Participation> find_participations(model::Run const& run,
 }
 
 std::string verdict_of(model::Run const& run, analyzer::Analysis const& analysis) {
-  return printable_name(reports::verdict(run, analysis, analyzer::summarize(analysis)));
+  return printable_name(reports::verdict(run, analysis, analyzer::summarize(analysis)).text());
 }
 
 Scene make_scene(model::Run run, analyzer::Analysis analysis) {

@@ -55,7 +55,7 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
   ImGui::SetCursorScreenPos(corner);
   ImGui::PushID(static_cast<int>(side));
   if (ImGui::InvisibleButton(
-          "side", ImVec2(std::max(std::min(kGutter * scale, width), 1.0F), kBand * scale)))
+          "side", ImVec2(std::max(std::min(gutter() * scale, width), 1.0F), kBand * scale)))
     pair.bring_to_front(side);
   Scene const& scene = pair.view(side).scene;
   std::string const path =
@@ -71,13 +71,13 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
   x += ImGui::CalcTextSize("Base").x + 8 * scale;
   pop_bold();
   draw_text(list, ImVec2(x, top), s.text,
-            fit(printable_name(scene.run.name), corner.x + (kGutter - 8) * scale - x));
+            fit(printable_name(scene.run.name), corner.x + (gutter() - 8) * scale - x));
 }
 
 /// How both are put beside each other, and what a person can change of that.
 void band_tools(RunPair& pair, WindowRequests* requests, ImVec2 corner, float width, Theme theme) {
   float const scale = ui_scale();
-  float const left = corner.x + (kGutter + 8) * scale;
+  float const left = corner.x + (gutter() + 8) * scale;
   float const padding = 2 * ImGui::GetStyle().FramePadding.x;
   char const* const close = "Close the comparison";
   char const* const colour = "Colour by change";
@@ -136,7 +136,7 @@ void draw_links(RunPair const& pair, TimeWindow base, ImVec2 low, ImVec2 high, T
 /// Between both: dragging it gives one of them more room.
 void band_links(RunPair& pair, ImVec2 corner, float width, float room, Theme theme) {
   float const scale = ui_scale();
-  ImVec2 const low(corner.x + kGutter * scale, corner.y);
+  ImVec2 const low(corner.x + gutter() * scale, corner.y);
   ImVec2 const high(corner.x + width, corner.y + kBand * scale - 1);
   draw_links(pair, pair.view(RunSide::kBase).state.window, low, high, theme);
 

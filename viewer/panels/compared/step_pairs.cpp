@@ -103,7 +103,7 @@ void pairs_caption(RunPair& pair, ImVec2 at, Theme theme) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   Surface const& s = surface(theme);
   float const line = ImGui::GetFontSize() + 4 * ui_scale();
-  float const room = (kGutter - 16) * ui_scale();
+  float const room = (gutter() - 16) * ui_scale();
   StepAlignment const& alignment = pair.alignment();
   push_bold();
   draw_text(list, at, s.text, fit(fmt::format("Steps of both ({})", alignment.pairs.size()), room));
@@ -219,14 +219,14 @@ void step_pairs(RunPair& pair, float height) {
   pairs_caption(pair, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale), theme);
   if (count == 0) {
     draw_text(list,
-              ImVec2(corner.x + kGutter * scale, corner.y + height / 2 - ImGui::GetFontSize() / 2),
-              surface(theme).text_dim, fit(why_no_pairs(pair), width - kGutter * scale));
+              ImVec2(corner.x + gutter() * scale, corner.y + height / 2 - ImGui::GetFontSize() / 2),
+              surface(theme).text_dim, fit(why_no_pairs(pair), width - gutter() * scale));
     return;
   }
 
   PairColumns columns;
-  columns.origin = ImVec2(corner.x + kGutter * scale, corner.y);
-  columns.size = ImVec2(std::max(width - (kGutter + 8) * scale, 1.0F), height);
+  columns.origin = ImVec2(corner.x + gutter() * scale, corner.y);
+  columns.size = ImVec2(std::max(width - (gutter() + 8) * scale, 1.0F), height);
   columns.pairs = count;
   columns.columns =
       std::min(count, static_cast<size_t>(std::max(columns.size.x / kThinnestPair, 1.0F)));

@@ -92,12 +92,9 @@ void evidence_row(Scene const& scene, ViewState& state, uint32_t index, float ro
     return;
   }
 
-  uint32_t const at = state.finding->evidence;
-  if (ImGui::ArrowButton("previous", ImGuiDir_Left))
-    focus_finding(state, scene, {index, (at + count - 1) % count}, rows_height);
+  if (ImGui::ArrowButton("previous", ImGuiDir_Left)) step_place(state, scene, -1, rows_height);
   ImGui::SameLine(0, 4 * ui_scale());
-  if (ImGui::ArrowButton("next", ImGuiDir_Right))
-    focus_finding(state, scene, {index, (at + 1) % count}, rows_height);
+  if (ImGui::ArrowButton("next", ImGuiDir_Right)) step_place(state, scene, 1, rows_height);
 
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();

@@ -50,7 +50,7 @@ void overview(Scene const& scene, ViewState& state, PanelCache& panels, float he
   float const scale = ui_scale();
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
-  ImVec2 const low(corner.x + kGutter * scale, corner.y + 2 * scale);
+  ImVec2 const low(corner.x + gutter() * scale, corner.y + 2 * scale);
   ImVec2 const high(std::max(corner.x + width - 8 * scale, low.x + 1),
                     corner.y + height - 3 * scale);
 

@@ -48,9 +48,9 @@ struct Bars {
 };
 
 Bars bars_in(ImVec2 corner, ImVec2 size, size_t count, int64_t highest) {
-  float const gutter = kGutter * ui_scale();
-  return {ImVec2(corner.x + gutter, corner.y),
-          ImVec2(std::max(size.x - gutter - 8 * ui_scale(), 1.0F), size.y), count, highest};
+  float const left = gutter() * ui_scale();
+  return {ImVec2(corner.x + left, corner.y),
+          ImVec2(std::max(size.x - left - 8 * ui_scale(), 1.0F), size.y), count, highest};
 }
 
 int64_t length_of(analyzer::StepPeriod const& step) { return step.when.length(); }
@@ -208,7 +208,7 @@ void caption(ViewState const& state, ImVec2 corner, std::string const& title, in
   float const scale = ui_scale();
   ImVec2 const at(corner.x + 8 * scale, corner.y + 6 * scale);
   float const line = ImGui::GetFontSize() + 4 * scale;
-  float const room = (kGutter - 16) * scale;
+  float const room = (gutter() - 16) * scale;
 
   push_bold();
   draw_text(list, at, s.text, fit(title, room));
@@ -313,8 +313,8 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
               "Steps");
     pop_bold();
     draw_text(list,
-              ImVec2(corner.x + kGutter * scale, corner.y + height / 2 - ImGui::GetFontSize() / 2),
-              surface(state.theme).text_dim, fit(without_steps(scene), size.x - kGutter * scale));
+              ImVec2(corner.x + gutter() * scale, corner.y + height / 2 - ImGui::GetFontSize() / 2),
+              surface(state.theme).text_dim, fit(without_steps(scene), size.x - gutter() * scale));
     return;
   }
 

@@ -66,7 +66,7 @@ void draw_ghosts(ImDrawList& list, ViewState const& state, GhostTracks const& gh
 void draw_ghost_labels(ImDrawList& list, ViewState const& state, GhostTracks const& ghosts,
                        Layout const& layout, Canvas canvas) {
   constexpr float kIndent = 36;
-  float const left = canvas.origin.x - kGutter * canvas.scale;
+  float const left = canvas.origin.x - gutter() * canvas.scale;
   for (bool const pinned : {false, true}) {
     float const bottom = pinned ? layout.pinned_height : layout.viewport.height;
     list.PushClipRect(ImVec2(left, canvas.origin.y + layout.top_of(pinned)),
@@ -76,7 +76,7 @@ void draw_ghost_labels(ImDrawList& list, ViewState const& state, GhostTracks con
       if (row.pinned != pinned || !has_ghost(state, row.node)) continue;
       auto const [y0, y1] = ghost_extent(row, canvas.scale);
       std::string const words =
-          fit("predicted: " + ghosts.change, (kGutter - kIndent - 8) * canvas.scale);
+          fit("predicted: " + ghosts.change, (gutter() - kIndent - 8) * canvas.scale);
       float const top = canvas.origin.y + std::round((y0 + y1 - ImGui::GetFontSize()) / 2);
       draw_text(list, ImVec2(left + kIndent * canvas.scale, top), surface(state.theme).accent,
                 words);

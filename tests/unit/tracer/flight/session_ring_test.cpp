@@ -280,7 +280,7 @@ TEST_F(SessionWithRing, IsWrittenWhenACommandAsks) {
     ASSERT_TRUE(request);
     auto const writing = asking->ask_for_ring(*there, *request, kPlenty);
     ASSERT_TRUE(writing) << writing.error().message;
-    WrittenWindow const written = wait_for_window(run, *writing, kPlenty);
+    WrittenWindow const written = wait_for_window(run, *writing, {.timeout = kPlenty});
     ASSERT_THAT(written.written, SizeIs(1));
     EXPECT_THAT(written.written[0].file, HasSubstr("/" + request->ring + "/"));
     EXPECT_EQ(fact(read(request->ring), "written because"), "stepscope trigger asked for it");

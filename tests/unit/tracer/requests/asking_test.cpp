@@ -14,6 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Answer = ProcessState::Answer;
 
@@ -268,12 +269,47 @@ TEST_F(AskingTest, WaitsUntilTheWindowIsWritten) {
   waiting.phase = ProcessState::Phase::kAsked;
   for (ProcessState* const one : {&written, &skipped, &ended, &waiting}) put(*one);
 
-  WrittenWindow const window = wait_for_window(run, before, milliseconds(100));
+  WrittenWindow const window = wait_for_window(run, before, {.timeout = milliseconds(100)});
   ASSERT_THAT(window.written, SizeIs(1));
   EXPECT_EQ(window.written.front().file, written.file);
   EXPECT_THAT(window.without, SizeIs(2));
   ASSERT_THAT(window.waiting, SizeIs(1));
   EXPECT_EQ(window.waiting.front().rank, 3);
+}
+
+class StandstillTest : public AskingTest {
+ protected:
+  /// Waits for a process that begins a step before each of the first `moving` questions, and ends
+  /// with the 12th. Returns what it was when the standstill was seen, if that was.
+  std::vector<ProcessState> wait_for_one_that_moves_before(int moving) {
+    ProcessState state = process(0, 100);
+    state.window = {130, 134};
+    put(state);
+    int questions = 0;
+    AnsweringProcess const program(run, state, [&](Request const&, ProcessState& now) {
+      if (questions < moving) ++now.step;
+      if (++questions == 12) now.phase = ProcessState::Phase::kEnded;
+      return Answer::kDone;
+    });
+
+    std::vector<ProcessState> still;
+    WindowWait wait{.timeout = kPlenty, .question_period = {}, .still_questions = 4};
+    wait.when_still = [&](std::vector<ProcessState> const& processes) {
+      still.insert(still.end(), processes.begin(), processes.end());
+    };
+    EXPECT_THAT(wait_for_window(run, {state}, wait).without, SizeIs(1));
+    return still;
+  }
+};
+
+TEST_F(StandstillTest, IsSeenOnce) {
+  auto const still = wait_for_one_that_moves_before(3);
+  ASSERT_THAT(still, SizeIs(1));
+  EXPECT_EQ(still.front().step, 103);
+}
+
+TEST_F(StandstillTest, IsNotSeenWhileStepsBegin) {
+  EXPECT_THAT(wait_for_one_that_moves_before(12), IsEmpty());
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ class SessionOnRequest : public SessionTest {
       return {};
     }
 
-    WrittenWindow const window = wait_for_window(folder.string(), *recording, kPlenty);
+    WrittenWindow const window = wait_for_window(folder.string(), *recording, {.timeout = kPlenty});
     EXPECT_THAT(window.written, SizeIs(1));
     return window.written.empty() ? std::vector<int64_t>() : steps_of(window.written[0].file);
   }
@@ -162,7 +162,7 @@ TEST_F(SessionOnRequest, RecordsAStretchOfTime) {
     ASSERT_FALSE(busy);
     EXPECT_THAT(busy.error().message, HasSubstr("a window by time is asked for already"));
 
-    WrittenWindow const window = wait_for_window(folder.string(), *recording, kPlenty);
+    WrittenWindow const window = wait_for_window(folder.string(), *recording, {.timeout = kPlenty});
     ASSERT_THAT(window.written, SizeIs(1));
     auto const trace = file::read_trace_file(window.written[0].file);
     ASSERT_TRUE(trace) << trace.error().message;

@@ -12,6 +12,7 @@
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/interaction/track_finder.h"
 #include "viewer/main_window/parts.h"
 #include "viewer/main_window/ui.h"
 #include "viewer/panels/compared/run_pair.h"
@@ -42,6 +43,10 @@ ViewState busy_state() {
   state.tracks.pinned = {"Rank 1"};
   state.tracks.order[""] = {"Rank 1", "Rank 0", "Rank 2"};
   state.closed = {0};
+
+  auto const& findings = run_of_three().analysis.findings;
+  for (uint32_t i = 0; i < findings.size(); ++i)
+    if (findings[i].evidence.size() > 1) state.finding = FindingFocus{i, 0};
   return state;
 }
 
@@ -105,6 +110,64 @@ TEST(Actions, AreAllEnabledWhereThereIsSomethingForThem) {
   for (Action const& action : all_actions())
     EXPECT_TRUE(is_enabled(action, {run_of_three(), state, 300, {&status, &requests}, &pair}))
         << action.name;
+}
+
+/// What needs no mouse: the box lists every command that can be done now.
+TEST(FindActions, FindsAllThatCanBeDoneByTheirWords) {
+  ViewState state = busy_state();
+  ActionScope const scope{run_of_three(), state, 300, {}};
+  size_t enabled = 0;
+  for (Action const& action : all_actions()) enabled += is_enabled(action, scope) ? 1 : 0;
+  EXPECT_EQ(find_actions(" ", scope).size(), enabled);
+
+  auto const light = find_actions("view light", scope);
+  ASSERT_EQ(light.size(), 1U);
+  EXPECT_STREQ(light[0]->name, "Light colours");
+  EXPECT_TRUE(find_actions("Open…", scope).empty()) << "no session to open a run in";
+}
+
+TEST(TrackFinderBox, DoesACommandByKeys) {
+  NullUi ui;
+  ViewState state = initial_view(run_of_three());
+  state.theme = Theme::kDark;
+  state.panels.finder = {.open = true, .text = "> light colours"};
+  ui.frames(run_of_three(), state, 2);
+  ui.press(run_of_three(), state, Key::kEnter);
+  EXPECT_EQ(state.theme, Theme::kLight);
+  EXPECT_FALSE(state.panels.finder.open);
+}
+
+TEST(PlacesOfAFinding, GoRoundByKeys) {
+  NullUi ui;
+  ViewState state = busy_state();
+  ASSERT_TRUE(state.finding);
+  ui.type(run_of_three(), state, "K");
+  EXPECT_EQ(state.finding->evidence + 1,
+            run_of_three().analysis.findings[state.finding->finding].evidence.size());
+
+  ui.type(run_of_three(), state, "J");
+  EXPECT_EQ(state.finding->evidence, 0U);
+}
+
+TEST(TrackActions, AreAboutTheTrackThatWasGoneTo) {
+  ViewState state = initial_view(run_of_three());
+  uint32_t const rank = *node_of_path(run_of_three(), "Rank 1");
+  go_to_track(state, run_of_three(), rank, 300);
+  auto const act = [&](std::string_view name) {
+    ActionScope const scope{run_of_three(), state, 300, {}};
+    for (Action const& action : all_actions())
+      if (action.name == name && is_enabled(action, scope)) run(action, scope);
+  };
+
+  bool const was_closed = state.closed.contains(rank);
+  act("Open or close the chosen group");
+  EXPECT_NE(state.closed.contains(rank), was_closed);
+  act("Pin the chosen one");
+  EXPECT_EQ(state.tracks.pinned, std::vector<std::string>{"Rank 1"});
+  act("Move the chosen one up");
+  EXPECT_EQ(state.tracks.order.at("").front(), "Rank 1");
+  act("Hide all others of its kind");
+  EXPECT_EQ(state.tracks.hidden, (std::set<std::string>{"Rank 0", "Rank 2"}));
 }
 
 TEST(Actions, OfWhatIsNotThereAreDisabled) {
@@ -278,7 +341,7 @@ TEST(UiNotes, NAddsOneAtTheMouseAndItsTextIsTyped) {
   ViewState state = initial_view(run_of_three());
   ui.frames(run_of_three(), state, 3);
 
-  ui.move(kGutter + 300, 300);
+  ui.move(gutter() + 300, 300);
   ui.frames(run_of_three(), state, 2);
   ASSERT_TRUE(state.panels.pointed);
   auto const time = static_cast<int64_t>(*state.panels.pointed);
@@ -296,7 +359,7 @@ TEST(UiNotes, NAddsOneAtTheMouseAndItsTextIsTyped) {
   EXPECT_EQ(state.notes.size(), 1U);
 
   // A click on the right place of its line in the panel removes it.
-  ui.move(kGutter + 302, 155);
+  ui.move(gutter() + 302, 155);
   ui.frames(run_of_three(), state, 3);
   for (float x = 840; x < 895 && !state.notes.empty(); x += 10)
     for (float y = 640; y < 700 && !state.notes.empty(); y += 8)
@@ -333,9 +396,9 @@ TEST(UiSteps, ShiftClickComparesAStepUntilEscape) {
   ui.frames(run_of_three(), state, 3);
 
   TimeWindow const before = state.window;
-  float const bar = std::min((1280 - 380 - 5 - kGutter - 8) / 8, 96.0F);
+  float const bar = std::min((1280 - 380 - 5 - gutter() - 8) / 8, 96.0F);
   ui.hold_modifier(false, true);
-  ui.click(run_of_three(), state, kGutter + 3.5F * bar, 100);
+  ui.click(run_of_three(), state, gutter() + 3.5F * bar, 100);
   ui.hold_modifier(false, false);
 
   ASSERT_TRUE(state.panels.compared);

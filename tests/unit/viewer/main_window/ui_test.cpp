@@ -327,8 +327,8 @@ TEST(UiMouse, ClickOnAStepShowsThatStep) {
   ViewState state = initial_view(training());
   ui.frames(training(), state, 3);
   // The third bar of the strip that begins right of the gutter.
-  float const bar = std::min((1280 - 380 - 5 - kGutter - 8) / 12, 96.0F);
-  ui.click(training(), state, kGutter + 2.5F * bar, 100);
+  float const bar = std::min((1280 - 380 - 5 - gutter() - 8) / 12, 96.0F);
+  ui.click(training(), state, gutter() + 2.5F * bar, 100);
   auto const& step = training().analysis.steps[2];
   EXPECT_LE(state.window.begin, static_cast<double>(training().to_view(step.window.begin)));
   EXPECT_GE(state.window.end, static_cast<double>(training().to_view(step.window.end)));
@@ -370,7 +370,7 @@ TEST(UiMouse, DragOnTheOverviewMovesTheWindow) {
   ViewState state = initial_view(training());
   go_to(state, training(), {0, 20e6});
   ui.frames(training(), state, 3);
-  ui.click(training(), state, kGutter + 400, 135);
+  ui.click(training(), state, gutter() + 400, 135);
   EXPECT_GT(state.window.begin, 20e6);
   EXPECT_NEAR(state.window.span(), 20e6, 1);
 }

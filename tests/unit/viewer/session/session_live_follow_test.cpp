@@ -157,7 +157,7 @@ TEST_F(SessionFollowing, KeepsSelectionNotesAndWhatWasMarked) {
   settle(session);
 
   // A person adds a note at the mouse and types its text.
-  ui_.move(kGutter + 300, 300);
+  ui_.move(gutter() + 300, 300);
   draw(session, 2);
   ImGui::GetIO().AddInputCharacter('n');
   draw(session, 3);

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "analyzer/results/time_split.h"
 #include "reports/words/labels.h"
+#include "tests/support/paths.h"
 #include "viewer/widgets/palette.h"
 
 namespace stepscope::viewer {
@@ -47,6 +52,38 @@ TEST(Palette, ClassesHaveTheColoursOfTheReport) {
     EXPECT_EQ(hex_of(paint_colour(paint, Theme::kDark)), reports::part(index).dark);
     EXPECT_EQ(hex_of(paint_colour(paint, Theme::kLight)), reports::part(index).light);
   }
+}
+
+/// The values of "--name: #rrggbb;" in the report's style sheet, in its order: on light pages, on
+/// dark ones.
+std::vector<uint32_t> values_in_page(std::string const& name) {
+  std::ifstream file(support::source_path("reports/web/report.css"));
+  std::string const css((std::istreambuf_iterator<char>(file)), {});
+  std::string const key = "--" + name + ": #";
+
+  std::vector<uint32_t> values;
+  for (size_t at = css.find(key); at != std::string::npos; at = css.find(key, at + 1))
+    values.push_back(
+        static_cast<uint32_t>(std::stoul(css.substr(at + key.size(), 6), nullptr, 16)));
+  return values;
+}
+
+TEST(Palette, WhatMeansSomethingHasTheColoursOfTheReport) {
+  Surface const &dark = surface(Theme::kDark), &light = surface(Theme::kLight);
+  auto const paint = [](Paint one) {
+    return std::vector{hex_of(paint_colour(one, Theme::kLight)),
+                       hex_of(paint_colour(one, Theme::kDark))};
+  };
+
+  std::vector<std::pair<std::string, std::vector<uint32_t>>> const colours = {
+      {"critical", {hex_of(light.critical), hex_of(dark.critical)}},
+      {"warning", {hex_of(light.warning), hex_of(dark.warning)}},
+      {"accent", {hex_of(light.accent), hex_of(dark.accent)}},
+      {"step", paint(Paint::kStep)},
+      {"phase", paint(Paint::kPhase)},
+      {"launch", paint(Paint::kLaunch)},
+  };
+  for (auto const& [name, values] : colours) EXPECT_EQ(values_in_page(name), values) << name;
 }
 
 TEST(Palette, WordsAreReadableOnEverySurface) {

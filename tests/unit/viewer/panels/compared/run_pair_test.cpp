@@ -124,7 +124,7 @@ TEST_F(PairTest, AStepIsShownInBoth) {
 }
 
 TEST_F(PairTest, AClickOnThePairOfBarsShowsThatStep) {
-  ui_.click(base_, state_, kGutter + 14 * 50, 110);
+  ui_.click(base_, state_, gutter() + 14 * 50, 110);
   EXPECT_NE(pair_.aligned(), 0U);
   EXPECT_LT(state_.window.span(), static_cast<double>(base_.length) / 5);
   expect_aligned();
