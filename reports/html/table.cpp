@@ -22,8 +22,7 @@ Cell name_cell(std::string_view text) {
 }
 Cell name_cell(std::string_view label, std::string_view whole) {
   if (label == whole) return name_cell(whole);
-  return {fmt::format("<code title=\"{}\">{}</code>", escape(whole), escape(label)),
-          std::nullopt};
+  return {fmt::format("<code title=\"{}\">{}</code>", escape(whole), escape(label)), std::nullopt};
 }
 Cell count_cell(uint64_t count) { return {base::format_count(count), static_cast<double>(count)}; }
 Cell duration_cell(double ns) { return {base::format_duration(std::llround(ns)), ns}; }

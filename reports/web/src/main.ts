@@ -8,6 +8,7 @@ import { drawTimeline } from "./charts/timeline";
 import { readData, type Page } from "./data";
 import { enhanceTables } from "./tables";
 import { enhanceTabs } from "./tabs";
+import { drawInTurn } from "./turns";
 import { useWords } from "./words";
 
 const kCharts: Record<string, (plot: HTMLElement, data: Page) => void> = {
@@ -32,7 +33,7 @@ function start(): void {
   useWords(data.words);
   enhanceTables();
   enhanceTabs();
-  for (const plot of document.querySelectorAll<HTMLElement>("[data-chart]")) kCharts[plot.dataset.chart ?? ""]?.(plot, data);
+  drawInTurn([...document.querySelectorAll<HTMLElement>("[data-chart]")], (plot) => kCharts[plot.dataset.chart ?? ""]?.(plot, data));
   // Paper is light: colours are asked for again when printing begins and ends.
   for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", redrawAll);
 }

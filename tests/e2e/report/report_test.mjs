@@ -76,6 +76,7 @@ async function open(name) {
   });
   page.on("request", (request) => check(request.url() === url, `${name}: the page asks for ${request.url()}`));
   await page.goto(url, { waitUntil: "load" });
+  await page.waitForFunction(() => document.documentElement.dataset.drawn === "all" || !document.documentElement.classList.contains("js"));
   await page.waitForTimeout(200);
   return page;
 }

@@ -43,6 +43,23 @@ class SlurmJob : public Program {
     return shell("export SLURM_CONF=\"$PWD/cluster/slurm.conf\" PATH=\"" + folder + ":$PATH\"\n" +
                  script);
   }
+  /// Asks for steps until the job has begun to train. A job that hangs is shown with its threads,
+  /// not waited for.
+  [[nodiscard]] static std::string ask(std::string const& run, int steps) {
+    return "for i in $(seq 300); do timeout 120 stepscope trigger " + run + " --steps " +
+           std::to_string(steps) +
+           " > asked.txt 2>&1; code=$?; [ $code = 0 ] || [ $code = 124 ] && break; sleep 0.2; "
+           "done\n"
+           "cat asked.txt\n"
+           "if [ $code = 124 ]; then\n"
+           "  stepscope ps " +
+           run +
+           "\n"
+           "  for p in $(pgrep -f 'stepscope run cifar10'); do\n"
+           "    grep -H . /proc/$p/task/*/comm /proc/$p/task/*/wchan /proc/$p/task/*/syscall\n"
+           "  done 2>/dev/null\n"
+           "fi\n";
+  }
   [[nodiscard]] model::Run open(std::string const& folder) const {
     auto run = import::open_run(path(folder));
     EXPECT_TRUE(run) << run.error().message;
@@ -92,12 +109,10 @@ TEST_F(SlurmJob, IsRecordedOnBothNodesWithTheLabelsOfTheJob) {
 TEST_F(SlurmJob, IsAskedForTheSameStepsOnBothNodes) {
   Outcome const outcome = on_login_node(
       "srun --nodes 2 --ntasks 2 stepscope record --on-request -o run -- stepscope run cifar10 "
-      "--batch 4 --steps 1000000 --no-evaluate --log-every 0 > training.txt 2>&1 & job=$!\n"
-      "for i in $(seq 300); do stepscope trigger run --steps 3 > asked.txt 2>&1 && break; "
-      "sleep 0.2; done\n"
-      "cat asked.txt\n"
+      "--batch 4 --steps 1000000 --no-evaluate --log-every 0 > training.txt 2>&1 & job=$!\n" +
+      ask("run", 3) +
       "srun --overlap --nodes 1 --ntasks 1 --jobid 1 stepscope ps run\n"
-      "stepscope trigger run --steps 2\n"
+      "timeout 120 stepscope trigger run --steps 2\n"
       "scancel --signal=TERM 1; wait $job; true");
   EXPECT_THAT(outcome.output, HasSubstr("written by 2 processes")) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("waits for a request"));
@@ -187,10 +202,9 @@ TEST_F(SlurmJob, OfALongExampleIsAskedWhileItRuns) {
       std::filesystem::absolute(support::source_path("examples/slurm/long_job.sbatch")).string();
   Outcome const outcome = on_login_node(
       "sbatch --output job.txt '" + example +
-      "' stepscope run cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 0\n"
-      "for i in $(seq 300); do stepscope trigger run-1 --steps 3 > asked.txt 2>&1 && break; "
-      "sleep 0.2; done\n"
-      "cat asked.txt; scancel 1\n"
+      "' stepscope run cifar10 --batch 4 --steps 1000000 --no-evaluate --log-every 0\n" +
+      ask("run-1", 3) +
+      "scancel 1\n"
       "for i in $(seq 300); do [ -z \"$(squeue --noheader)\" ] && break; sleep 0.1; done");
 
   EXPECT_THAT(outcome.output, HasSubstr("written by 2 processes"));
