@@ -1,7 +1,7 @@
 // When charts are drawn: all charts of a large run take seconds.
 
-// Those on the screen are drawn at once. The others follow one by one when the browser has nothing else to do, or together
-// before the first click or key, and before printing: these need the page's final heights. <html> gets data-drawn="all" at the end.
+// Charts on the screen are drawn at once. The others follow one by one when the browser has nothing else to do. The first click or
+// key, and printing, draw what is left, because these need the page's final heights. <html> gets data-drawn="all" at the end.
 export function drawInTurn(plots: HTMLElement[], draw: (plot: HTMLElement) => void): void {
   const isOnScreen = (plot: HTMLElement) => plot.offsetParent !== null && plot.getBoundingClientRect().top < innerHeight;
   // Asked for all before the first one is drawn, which moves the others.
