@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What does it cost a long training to keep its last seconds, does its memory stay constant, and is what went wrong in the ring?
 
-    python3 bench/ring.py [--build build/release] [--minutes 10] [--pairs 40] [--stalls 20] [--keep ring|stream|both]
+    python3 bench/ring.py [--build build/release] [--minutes 10] [--pairs 40] [--stalls 20] [--keep ring|stream|both] [--ring 20s]
 
-Trains cifar10 on two host devices under `stepscope record --ring`, `--stream` (sums of each step) or both. Memory: for MINUTES, after the
-ring has filled once, the largest and the smallest share of all pages that the process has to itself. Ratio: the same training with and without, each stopped while the
+Trains cifar10 on two host devices under `stepscope record --ring`, `--stream` (sums of each step) or both. Memory: all pages
+that the process has to itself, for MINUTES after the ring has filled once; the largest, the smallest, and the last quarter over the first. A ring of 20 seconds holds what the program does in them, more while the machine is faster; one of 32 MB
+(--ring 32MB) does not depend on that. Ratio: the same training with and without, each stopped while the
 other one runs, PAIRS times two seconds each; how many steps each made. A step is counted or not, so few pairs are no better than 1 %.
 So the share of the processor's time that Stepscope's own threads take is printed, too; what records cost the program's threads is not in it. Stalls: the training is stopped for half a second at a random
 moment, STALLS times; `--on-slow-step` must write a ring that has the step. Build the target stepscope first.
@@ -73,14 +74,14 @@ class Training:
         self.launcher.wait()
 
 
-KEPT = {"ring": ("--ring", "20s"), "stream": ("--stream",), "both": ("--stream", "--ring", "20s")}
+KEPT = {"ring": ("--ring",), "stream": ("--stream",), "both": ("--stream", "--ring")}
 
 
-def memory(stepscope, seconds, ring_seconds, kept):
+def memory(stepscope, seconds, kept, seconds_to_fill=60):
     """MiB at each second once the ring is full."""
     with tempfile.TemporaryDirectory() as folder:
         training = Training(stepscope, folder, kept)
-        time.sleep(3 * ring_seconds)
+        time.sleep(seconds_to_fill)
         values = []
         for _ in range(seconds):
             time.sleep(1)
@@ -162,8 +163,9 @@ def main():
     options.add_argument("--pairs", type=int, default=40)
     options.add_argument("--stalls", type=int, default=20)
     options.add_argument("--keep", choices=KEPT, default="ring")
+    options.add_argument("--ring", default="20s", help="how much of it is kept: a time or bytes")
     chosen = options.parse_args()
-    kept = KEPT[chosen.keep]
+    kept = KEPT[chosen.keep] + ((chosen.ring,) if chosen.keep != "stream" else ())
     stepscope = os.path.abspath(os.path.join(chosen.build, "bin/stepscope"))
 
     if chosen.stalls > 0:
@@ -175,10 +177,11 @@ def main():
         print(f"ratio of steps: {statistics.median(found):.4f} (median of {len(found)} pairs, quartiles {found[len(found) // 4]:.4f} to "
               f"{found[-len(found) // 4]:.4f}), of the sums {of_sums:.4f}; Stepscope's threads took {share:.2f} % of the time", flush=True)
     if chosen.minutes > 0:
-        values = memory(stepscope, int(chosen.minutes * 60), 20, kept)
-        middle = statistics.median(values)
+        values = memory(stepscope, int(chosen.minutes * 60), kept)
+        middle, quarter = statistics.median(values), max(len(values) // 4, 1)
+        drift = statistics.mean(values[-quarter:]) / statistics.mean(values[:quarter]) - 1
         print(f"memory: {middle:.1f} MiB (median), {100 * (min(values) / middle - 1):+.1f} to {100 * (max(values) / middle - 1):+.1f} % "
-              f"over {chosen.minutes:g} minutes", flush=True)
+              f"over {chosen.minutes:g} minutes, last quarter to the first {100 * drift:+.1f} %", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,11 @@
 #   scripts/docs.sh             into build/docs
 #   scripts/docs.sh FOLDER      into a new or empty folder
 set -euo pipefail
+output=${1:+$(realpath -m "$1")}
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 command -v npm >/dev/null || die "docs.sh: the site is made by VitePress: install npm"
 
-output=$(realpath -m "${1:-build/docs}")
+output=${output:-$PWD/build/docs}
 if (($# == 0)); then rm -rf "$output"; fi
 [[ -z $(ls -A "$output" 2>/dev/null) ]] || die "docs.sh: $output is not empty"
 

@@ -52,8 +52,10 @@ constexpr std::array kRules = {
 
 /// Whose advice is another one for programs without gradients.
 void tell_inference(RuleInput const& input, std::vector<Finding>& findings) {
-  constexpr std::array<std::string_view, 4> kRulesOfTraining = {
-      "exposed-communication", "small-buckets", "step-outliers", "tensor-cores-unused"};
+  constexpr std::array<std::string_view, 11> kRulesOfTraining = {
+      "exposed-communication", "small-buckets",  "step-outliers",         "tensor-cores-unused",
+      "host-bound-launches",   "launch-latency", "elementwise-dominated", "input-bound",
+      "memory-pressure",       "memory-leak",    "warmup-in-measurement"};
 
   auto const depends = [&](Finding const& finding) {
     return std::find(kRulesOfTraining.begin(), kRulesOfTraining.end(), finding.rule) !=

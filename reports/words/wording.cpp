@@ -381,9 +381,9 @@ constexpr std::array kRules = {
               "Nothing that was launched later ran, "
               "and kernels that were running are missing.",
               describe_error,
-              "Mend this first: it says more than any time in this run. "
               "Run the program under compute-sanitizer, or with CUDA_LAUNCH_BLOCKING=1 "
-              "so that the failing launch reports the error itself."},
+              "so that the failing launch reports the error itself. "
+              "This comes first: it says more than any time in this run."},
     RuleWords{"throttling", "A device's clock is throttled",
               "While the clock is low, kernels take longer.", describe_throttling,
               "Check cooling, power limit and application clocks of the device (nvidia-smi -q -d "

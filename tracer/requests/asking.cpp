@@ -98,24 +98,31 @@ WrittenWindow window_so_far(States const& recording, States const& now, States c
   return window;
 }
 
-/// Looks whether processes that wait for steps still mark some: a program may hang, or evaluate for
-/// long.
+/// Looks whether processes that are waited for still begin steps: a program may hang, or evaluate
+/// for long.
 class Standstill {
  public:
-  /// `waiting`: as they have just answered. True once, when none has moved over `questions`.
-  bool begins(States const& waiting, int64_t questions) {
+  /// `waiting`: as they have just answered. How long none has moved, once, when that is at least
+  /// `least` and three of their steps.
+  std::optional<std::chrono::nanoseconds> begins(States const& waiting,
+                                                 std::chrono::nanoseconds least) {
     bool const is_still = std::equal(waiting.begin(), waiting.end(), before_.begin(), before_.end(),
                                      [](ProcessState const& a, ProcessState const& b) {
                                        return is_same(a, b) && a.step == b.step;
                                      });
     before_ = waiting;
-    questions_ = is_still ? questions_ + 1 : 0;
-    return questions_ >= questions && !std::exchange(was_seen_, true);
+    auto const now = Clock::now();
+    if (!is_still || !since_) since_ = now;
+
+    for (ProcessState const& process : waiting)
+      least = std::max(least, std::chrono::nanoseconds(process.step_ns) * 3);
+    if (now - *since_ < least || std::exchange(was_seen_, true)) return std::nullopt;
+    return now - *since_;
   }
 
  private:
   States before_;
-  int64_t questions_ = 0;
+  std::optional<Clock::time_point> since_;
   bool was_seen_ = false;
 };
 
@@ -307,9 +314,10 @@ Expected<States> Asking::all_answers_to(Request const& request, std::chrono::nan
   return std::move(answers->answered);
 }
 
-States Asking::find_silent(std::chrono::nanoseconds timeout) {
+Expected<States> Asking::find_silent(std::chrono::nanoseconds timeout) {
   auto answers = answers_to({.kind = Request::Kind::kState}, timeout);
-  return answers ? std::move(answers->silent) : States();
+  if (!answers) return base::fail_with(answers);
+  return std::move(answers->silent);
 }
 
 Expected<States> Asking::ask(std::chrono::nanoseconds timeout) {
@@ -405,11 +413,17 @@ WrittenWindow wait_for_window(std::string const& run, States const& recording,
     if (window.waiting.empty() || Clock::now() >= end) return window;
 
     if (Clock::now() >= next_question) {
-      if (auto asking = Asking::begin(run)) silent = asking->find_silent(kAnswerTimeout);
+      auto asking = Asking::begin(run);
+      auto found = asking ? asking->find_silent(kAnswerTimeout) : base::fail_with(asking);
       next_question = Clock::now() + wait.question_period;
-      window = window_so_far(recording, read_process_states(run), silent, wait.ring);
-      if (wait.when_still && standstill.begins(window.waiting, wait.still_questions))
-        wait.when_still(window.waiting);
+
+      // Only who has just been asked says how far it is.
+      if (found) {
+        silent = std::move(*found);
+        window = window_so_far(recording, read_process_states(run), silent, wait.ring);
+        auto const still = standstill.begins(window.waiting, wait.still_after);
+        if (wait.when_still && still) wait.when_still(window.waiting, *still);
+      }
     }
     std::this_thread::sleep_for(look_period(recording.size()));
   }

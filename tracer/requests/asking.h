@@ -77,8 +77,8 @@ class Asking {
   /// `kind` is kStop, kFlush, or kNone for a window whose steps have not come. Errors: as ask().
   base::Expected<std::vector<ProcessState>> ask_to(Request::Kind kind,
                                                    std::chrono::nanoseconds timeout);
-  /// The processes that do not answer within `timeout`; none where the question cannot be written.
-  std::vector<ProcessState> find_silent(std::chrono::nanoseconds timeout);
+  /// The processes that do not answer within `timeout`. Errors: the question cannot be written.
+  base::Expected<std::vector<ProcessState>> find_silent(std::chrono::nanoseconds timeout);
 
  private:
   struct Answers {
@@ -107,10 +107,10 @@ struct WindowWait {
   std::chrono::nanoseconds timeout{};
   std::string ring;  ///< its name, where a ring is waited for
   std::chrono::nanoseconds question_period = std::chrono::seconds(10);  ///< who still answers
-  /// Called once, with those that are waited for, when none has begun a step over so many
-  /// questions.
-  std::function<void(std::vector<ProcessState> const&)> when_still = {};
-  int64_t still_questions = 6;
+  /// Called once, with those that are waited for and for how long none of them has begun a step; it
+  /// is never less than `still_after` or three of their steps.
+  std::function<void(std::vector<ProcessState> const&, std::chrono::nanoseconds)> when_still = {};
+  std::chrono::nanoseconds still_after = std::chrono::seconds(60);
 };
 /// `recording`: what ask_for_window(), ask_for_time() or ask_for_ring() returned.
 WrittenWindow wait_for_window(std::string const& run, std::vector<ProcessState> const& recording,

@@ -101,7 +101,10 @@ FoundTracks find_tracks(Scene const& scene, std::string_view text) {
                              std::tuple(b.is_loose, b.cost, b.node);
                     });
 
-  for (size_t i = 0; i < kept; ++i) found.nodes.push_back(matches[i].node);
+  for (size_t i = 0; i < kept; ++i) {
+    found.nodes.push_back(matches[i].node);
+    if (!matches[i].is_loose) ++found.with_words;
+  }
   return found;
 }
 

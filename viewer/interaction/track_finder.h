@@ -18,6 +18,7 @@ inline constexpr uint32_t kMostFound = 200;  ///< more than a person looks throu
 struct FoundTracks {
   std::vector<uint32_t> nodes;
   uint32_t total = 0;
+  uint32_t with_words = 0;  ///< so many of `nodes`, the first ones, have all words
 };
 FoundTracks find_tracks(Scene const& scene, std::string_view text);
 

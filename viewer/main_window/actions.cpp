@@ -48,6 +48,11 @@ bool is_chosen_pinned(Scope scope) {
   auto const node = chosen_track(scope.scene, scope.state);
   return node && is_pinned(scope.state, scope.scene, *node);
 }
+template <int kDirection>
+bool has_movable(Scope scope) {
+  auto const node = chosen_track(scope.scene, scope.state);
+  return node && can_move(scope.state, scope.scene, *node, kDirection);
+}
 /// Where has_track().
 uint32_t chosen(Scope scope) { return *chosen_track(scope.scene, scope.state); }
 bool has_places(Scope scope) {
@@ -247,14 +252,14 @@ constexpr std::array kTrackActions = {
            "Move the chosen one up",
            {},
            [](Scope s) { move_track(s.state, s.scene, chosen(s), -1); },
-           has_track,
+           has_movable<-1>,
            nullptr,
            false},
     Action{Menu::kTracks,
            "Move the chosen one down",
            {},
            [](Scope s) { move_track(s.state, s.scene, chosen(s), 1); },
-           has_track,
+           has_movable<1>,
            nullptr,
            false},
     Action{Menu::kTracks, "Open all", typed('+'), [](Scope s) { open_all(s.state); },

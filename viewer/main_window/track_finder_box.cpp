@@ -19,7 +19,8 @@ namespace {
 
 constexpr float kFinderWidth = 520, kFinderRows = 12;
 
-/// What the text finds: tracks, then commands. A text that begins with ">" finds commands alone.
+/// What the text finds: tracks with all words, commands, tracks with the letters. A text that
+/// begins with ">" finds commands alone.
 struct Found {
   FoundTracks tracks;
   std::vector<Action const*> commands;
@@ -27,10 +28,13 @@ struct Found {
   [[nodiscard]] uint32_t count() const {
     return static_cast<uint32_t>(tracks.nodes.size() + commands.size());
   }
-  /// In what the list shows, from the top.
-  [[nodiscard]] bool is_track(uint32_t at) const { return at < tracks.nodes.size(); }
-  [[nodiscard]] Action const& command(uint32_t at) const {
-    return *commands[at - tracks.nodes.size()];
+  /// In what the list shows, from the top; none: a track.
+  [[nodiscard]] Action const* command(uint32_t at) const {
+    bool const is_command = at >= tracks.with_words && at - tracks.with_words < commands.size();
+    return is_command ? commands[at - tracks.with_words] : nullptr;
+  }
+  [[nodiscard]] uint32_t track(uint32_t at) const {
+    return tracks.nodes[at < tracks.with_words ? at : at - commands.size()];
   }
 };
 
@@ -67,11 +71,11 @@ std::optional<uint32_t> list_of_found(ActionScope const& scope, Found const& fou
 
     float const room = std::max(ImGui::GetContentRegionAvail().x, 1.0F) - 12 * scale;
     ImVec2 const at(corner.x + 6 * scale, corner.y + 3 * scale);
-    if (found.is_track(i)) {
-      Node const& node = scope.scene.nodes[found.tracks.nodes[i]];
-      draw_text(*ImGui::GetWindowDrawList(), at, s.text, fit(printable_name(node.path), room));
+    if (Action const* const command = found.command(i)) {
+      draw_command(*command, at, room, s);
     } else {
-      draw_command(found.command(i), at, room, s);
+      Node const& node = scope.scene.nodes[found.track(i)];
+      draw_text(*ImGui::GetWindowDrawList(), at, s.text, fit(printable_name(node.path), room));
     }
     ImGui::PopID();
   }
@@ -146,10 +150,11 @@ void track_finder(ActionScope const& scope) {
 
   // The box is closed first: a command may open another one.
   if (chosen || left) finder = {};
-  if (chosen && found.is_track(*chosen))
-    go_to_track(state, scope.scene, found.tracks.nodes[*chosen], scope.rows_height);
-  else if (chosen)
-    run(found.command(*chosen), scope);
+  if (!chosen) return;
+  if (Action const* const command = found.command(*chosen))
+    run(*command, scope);
+  else
+    go_to_track(state, scope.scene, found.track(*chosen), scope.rows_height);
 }
 
 }  // namespace stepscope::viewer

@@ -207,8 +207,10 @@ std::optional<uint32_t> node_of_path(Scene const& scene, std::string_view path) 
 }
 
 std::optional<uint32_t> chosen_track(Scene const& scene, ViewState const& state) {
-  auto const selected = state.selection ? scene.node_of(*state.selection) : std::nullopt;
-  return selected ? selected : node_of_path(scene, state.panels.found_track);
+  bool const has_found = !state.panels.found_track.empty();
+  if (auto const found = has_found ? node_of_path(scene, state.panels.found_track) : std::nullopt)
+    return found;
+  return state.selection ? scene.node_of(*state.selection) : std::nullopt;
 }
 
 std::optional<uint32_t> parent_of(Scene const& scene, uint32_t node) {

@@ -34,7 +34,7 @@ uint32_t count_hidden(Scene const& scene, TrackChoice const& choice);
 bool has_words(std::string_view path, std::string_view words);
 /// The node of a path.
 std::optional<uint32_t> node_of_path(Scene const& scene, std::string_view path);
-/// The track that keys are about: of what is selected, else the one that was gone to last.
+/// The track that keys are about: the one that was gone to, until something is selected.
 std::optional<uint32_t> chosen_track(Scene const& scene, ViewState const& state);
 /// The group around a node.
 std::optional<uint32_t> parent_of(Scene const& scene, uint32_t node);

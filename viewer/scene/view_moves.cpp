@@ -150,6 +150,7 @@ void scroll_to(ViewState& state, Scene const& scene, std::span<uint32_t const> n
 
 void select(ViewState& state, Scene const& scene, Selection selection) {
   state.selection = selection;
+  state.panels.found_track.clear();
   if (selection.what == Selection::What::kEvent) return;
   state.device = scene.device_of(scene.analysis.gaps[selection.index].ref).value_or(state.device);
 }

@@ -67,7 +67,7 @@ void fit_gutter(std::span<Scene const* const> scenes, float width) {
   for (Scene const* const scene : scenes) wanted = std::max(wanted, measured(*scene));
 
   float const room = std::min(kMostGutter, kShareOfWindow * width / ui_scale());
-  width_of_frame = std::round(std::min(wanted, std::max(room, kLeastGutter)));
+  width_of_frame = std::ceil(std::min(wanted, std::max(room, kLeastGutter)));
 }
 
 }  // namespace stepscope::viewer

@@ -68,13 +68,17 @@ void tell_of_standstill(std::string const& run, std::string const& what,
                         std::chrono::nanoseconds time) {
   tracer::ProcessState const& furthest = *std::max_element(
       still.begin(), still.end(), [](auto const& a, auto const& b) { return a.step < b.step; });
+  bool const has_begun = furthest.phase == tracer::ProcessState::Phase::kRecording;
 
+  // A window that is open cannot be cancelled.
   tell(fmt::format(
-      "no step has begun for {}: {} is at step {}, and {} not come. To give the window up: "
-      "Ctrl-C, then stepscope trigger {} --cancel",
+      "no step has begun for {}: {} is at step {}, and the window of {} {}. {}: Ctrl-C, "
+      "then stepscope trigger {} {}",
       base::format_duration(time.count()), printable(tracer::describe(furthest)),
-      format_count(static_cast<uint64_t>(furthest.step)),
-      what + (what.starts_with("steps") ? " have" : " has"), base::shell_word(run)));
+      format_count(static_cast<uint64_t>(furthest.step)), what,
+      has_begun ? "is open" : "has not begun",
+      has_begun ? "To read what it has until now" : "To give it up", base::shell_word(run),
+      has_begun ? "--flush" : "--cancel"));
 }
 
 /// `what`: "steps 12 to 16"; `ring`: its name, where that is what is waited for. Another command
@@ -87,8 +91,9 @@ int wait_for_files(TriggerCommand const& options, std::string const& what, trace
   bool const is_by_steps = ring.empty() && options.duration.empty();
   tracer::WindowWait wait{.timeout = std::chrono::hours(24 * 365), .ring = ring};
   if (is_by_steps)
-    wait.when_still = [&](std::vector<tracer::ProcessState> const& processes) {
-      tell_of_standstill(options.run, what, processes, wait.question_period * wait.still_questions);
+    wait.when_still = [&](std::vector<tracer::ProcessState> const& processes,
+                          std::chrono::nanoseconds time) {
+      tell_of_standstill(options.run, what, processes, time);
     };
   auto const window = tracer::wait_for_window(options.run, recording, wait);
   print_window(options.run, window);

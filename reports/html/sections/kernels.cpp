@@ -34,7 +34,7 @@ Cell tensor_cores_cell(std::optional<bool> used) {
   return number_cell(tr(*used ? "yes" : "no"), *used ? 1 : 0);
 }
 
-/// Columns of a kernel's name; the whole one is its tooltip.
+/// Columns of a kernel's name; more of it is its tooltip.
 constexpr size_t kLongestLabel = 120;
 /// Rows by name: their names and columns are long.
 constexpr size_t kKernelRows = 250;

@@ -35,7 +35,8 @@ function makeSortable(table: HTMLTableElement): void {
 
 function makeSearchable(table: HTMLTableElement): void {
   const rows = [...table.tBodies[0].rows];
-  const texts = rows.map((row) => (row.textContent ?? "").toLowerCase());
+  // A shortened name has the whole one in its title.
+  const texts = rows.map((row) => [row.textContent, ...[...row.querySelectorAll<HTMLElement>("code[title]")].map((name) => name.title)].join(" ").toLowerCase());
   const count = element("span", { className: "note", ariaLive: "polite" });
   let words: string[] = [];
   let only = "";

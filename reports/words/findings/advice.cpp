@@ -177,7 +177,7 @@ std::string_view advice_on_gaps(analyzer::Finding const& finding) {
            "Cheaper launches would not help.";
 
   if (has_subject(finding, "gaps", "long"))
-    return "Move this work off the launching thread: "
+    return "Move long work off the launching thread: "
            "prepare the next batch in worker processes or a prefetching thread while the device "
            "computes. Or do the work less often, or make it faster. "
            "Cheaper launches would not help.";
@@ -220,8 +220,8 @@ std::string_view advice_by_subjects(model::Run const& run, analyzer::Analysis co
 std::string_view better_advice(model::Run const& run, analyzer::Analysis const& analysis,
                                analyzer::Finding const& finding) {
   if (auto const known = advice_by_subjects(run, analysis, finding); !known.empty()) return known;
-  if (has_subject(finding, "program", "inference"))
-    if (auto const advice = inference_advice(finding.rule); !advice.empty()) return advice;
+  // Options of a framework are for training.
+  if (has_subject(finding, "program", "inference")) return inference_advice(finding.rule);
 
   Framework const framework = framework_of(run, analysis);
   bool const is_pinned = has_subject(finding, "memory", "pinned") && framework != Framework::kXla;

@@ -28,8 +28,9 @@ constexpr std::array kForPyTorch = {
              "and captures CUDA graphs, and optimizers have fused=True. "
              "Or raise the batch size."},
     AdviceOf{"tensor-cores-unused",
-             "Allow TF32 (torch.set_float32_matmul_precision('high')) or train under "
-             "torch.autocast with bfloat16, with sizes that are multiples of 8. "
+             "Allow TF32 (torch.set_float32_matmul_precision('high'), for convolutions "
+             "torch.backends.cudnn.allow_tf32 = True) or train under torch.autocast with bfloat16, "
+             "with sizes that are multiples of 8. "
              "Check the accuracy afterwards."},
     AdviceOf{"unfused-attention",
              "Use scaled_dot_product_attention in half precision (attn_implementation sdpa or "
@@ -43,21 +44,23 @@ constexpr std::array kForPyTorch = {
              "an if on its value and nonzero() wait for the device. "
              "torch.cuda.set_sync_debug_mode('warn') names the lines. "
              "Read losses and metrics every N steps."},
-    AdviceOf{"pageable-copies",
-             "Page-lock the batches (DataLoader with pin_memory=True) and copy them with "
-             ".to(device, non_blocking=True) while the previous step computes."},
     AdviceOf{
-        "serialized-copies",
-        "Copy the next batch on a stream of its own (torch.cuda.Stream, non_blocking=True) from "
-        "page-locked memory while this one computes."},
+        "pageable-copies",
+        "Page-lock the host memory (pin_memory=True of the DataLoader, pin_memory() of a tensor) "
+        "and "
+        "copy with non_blocking=True on a stream of its own while the previous step computes."},
+    AdviceOf{"serialized-copies",
+             "Copy on a stream of its own (torch.cuda.Stream, non_blocking=True) with page-locked "
+             "memory, "
+             "the next batch while this one computes."},
     AdviceOf{"exposed-communication",
              "Overlap it with compute: in DDP gradients are summed during backward, in buckets of "
              "bucket_cap_mb; no_sync() leaves them out while gradients accumulate. "
              "In FSDP prefetch the next layers. "
              "Communicate in bfloat16, and check that the links reach their bandwidth."},
     AdviceOf{"small-buckets",
-             "Merge them: raise bucket_cap_mb of DDP, or shard larger groups of layers in FSDP, up "
-             "to the size at which the link reaches half of its bandwidth."},
+             "Merge them: raise bucket_cap_mb of DDP, or shard larger groups of layers in FSDP, to "
+             "at least the size at which the link reaches half of its bandwidth."},
     AdviceOf{"allocation-in-step",
              "Leave allocation to PyTorch's caching allocator: take empty_cache() out of the loop, "
              "keep shapes constant, and allocate page-locked memory once before it."},
@@ -68,7 +71,7 @@ constexpr std::array kForPyTorch = {
     AdviceOf{"memory-leak",
              "Look for tensors kept across steps: lists of losses that keep their graphs (append "
              "loss.detach()), growing caches. torch.cuda.memory._record_memory_history() "
-             "shows who allocated them."},
+             "and _dump_snapshot() show who allocated them."},
     AdviceOf{"memory-fragmentation",
              "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, or use few allocation sizes "
              "(pad to fixed shapes)."},
@@ -78,8 +81,9 @@ constexpr std::array kForPyTorch = {
         "checkpoints, evaluation, Python's garbage collection (gc.disable(), then gc.collect() "
         "every N steps), recompilation (TORCH_LOGS=recompiles), a slow DataLoader."},
     AdviceOf{"warmup-in-measurement",
-             "Compare runs without these steps: skip them with wait and warmup of "
-             "torch.profiler.schedule. Keep shapes fixed so that nothing is compiled again."},
+             "Compare runs without these steps (with PyTorch's profiler: wait and warmup of its "
+             "schedule). "
+             "Keep shapes fixed so that nothing is compiled again."},
 };
 
 /// Gradients are not the program's to bucket, nor copies its own: XLA makes both.
@@ -101,8 +105,8 @@ constexpr std::array kForXla = {
              "steps_per_execution). Move logging and bookkeeping out of the loop; "
              "raise the batch size."},
     AdviceOf{"unfused-attention",
-             "Use a fused attention kernel: jax.nn.dot_product_attention with "
-             "implementation='cudnn', or cuDNN's attention in TensorFlow, in half precision."},
+             "Use a fused attention kernel in half precision: jax.nn.dot_product_attention "
+             "(implementation='cudnn' on NVIDIA GPUs), or one of Pallas."},
     AdviceOf{
         "elementwise-dominated",
         "Let XLA fuse them: compile the whole step into one function (jax.jit, tf.function with "
@@ -171,6 +175,10 @@ bool is_of_xla(model::RankTrace const& rank) {
          });
 }
 
+bool has_profile_of_pytorch(model::RankTrace const& rank) {
+  return rank.trace.info().tool.starts_with("PyTorch profiler");
+}
+
 /// Kernels of its own operators have its name space in theirs, whatever tool recorded them.
 bool is_of_pytorch(analyzer::KernelStats const& kernel) {
   return kernel.name.find("at::native::") != std::string::npos;
@@ -179,16 +187,16 @@ bool is_of_pytorch(analyzer::KernelStats const& kernel) {
 }  // namespace
 
 Framework framework_of(model::Run const& run, analyzer::Analysis const& analysis) {
-  auto const& ranks = run.ranks;
-  if (std::any_of(ranks.begin(), ranks.end(), is_of_xla)) return Framework::kXla;
+  // One framework makes all of a job: the viewer asks in each frame, so not all of it is looked at.
+  constexpr size_t kRanks = 16, kKernels = 512;
+  auto const ranks = std::span(run.ranks).first(std::min(run.ranks.size(), kRanks));
+  auto const kernels =
+      std::span(analysis.kernels).first(std::min(analysis.kernels.size(), kKernels));
 
-  bool const has_its_profile =
-      std::any_of(ranks.begin(), ranks.end(), [](model::RankTrace const& rank) {
-        return rank.trace.info().tool.starts_with("PyTorch profiler");
-      });
-  bool const has_its_kernels =
-      std::any_of(analysis.kernels.begin(), analysis.kernels.end(), is_of_pytorch);
-  return has_its_profile || has_its_kernels ? Framework::kPyTorch : Framework::kOther;
+  if (std::any_of(ranks.begin(), ranks.end(), is_of_xla)) return Framework::kXla;
+  bool const is_pytorch = std::any_of(ranks.begin(), ranks.end(), has_profile_of_pytorch) ||
+                          std::any_of(kernels.begin(), kernels.end(), is_of_pytorch);
+  return is_pytorch ? Framework::kPyTorch : Framework::kOther;
 }
 
 std::string_view framework_advice(Framework framework, std::string_view rule) {

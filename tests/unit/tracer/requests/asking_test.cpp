@@ -284,6 +284,7 @@ class StandstillTest : public AskingTest {
   std::vector<ProcessState> wait_for_one_that_moves_before(int moving) {
     ProcessState state = process(0, 100);
     state.window = {130, 134};
+    state.step_ns = 1;
     put(state);
     int questions = 0;
     AnsweringProcess const program(run, state, [&](Request const&, ProcessState& now) {
@@ -293,8 +294,9 @@ class StandstillTest : public AskingTest {
     });
 
     std::vector<ProcessState> still;
-    WindowWait wait{.timeout = kPlenty, .question_period = {}, .still_questions = 4};
-    wait.when_still = [&](std::vector<ProcessState> const& processes) {
+    WindowWait wait{.timeout = kPlenty, .question_period = {}};
+    wait.still_after = milliseconds(1);
+    wait.when_still = [&](std::vector<ProcessState> const& processes, auto) {
       still.insert(still.end(), processes.begin(), processes.end());
     };
     EXPECT_THAT(wait_for_window(run, {state}, wait).without, SizeIs(1));
