@@ -20,7 +20,7 @@ REFERENCE = ROOT / "docs/reference"
 FOLDER = REFERENCE / "drawings"
 # Each module has DRAWINGS: {name: a function that returns a Drawing}.
 MODULES = ("findings_host", "findings_communication", "findings_work", "findings_memory", "findings_run",
-           "definitions_time", "definitions_device", "definitions_ranks", "definitions_comparison")
+           "definitions_time", "definitions_device", "definitions_ranks", "definitions_comparison", "definitions_files")
 # Documents with the pictures of each section `## rule-id`.
 SECTION = re.compile(r"^## ([a-z-]+)$", re.MULTILINE)
 SVG = "{http://www.w3.org/2000/svg}"
@@ -78,7 +78,15 @@ def check_words():
             if page.name != "FINDINGS.md" and name in known and words != known[name]().alternative():
                 faults.append(f"docs/reference/{page.name}: the words of {name} are not: {known[name]().alternative()}")
 
-    return faults + [f"docs/reference/drawings/{name}.svg: no page shows it" for name in sorted(set(known) - shown)]
+    faults += [f"docs/reference/drawings/{name}.svg: no page shows it" for name in sorted(set(known) - shown)]
+    return faults + sections_without_picture()
+
+
+def sections_without_picture():
+    """Each section of DEFINITIONS.md has a drawn example."""
+    parts = re.split(r"^## (.+)$", (REFERENCE / "DEFINITIONS.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    return [f"docs/reference/DEFINITIONS.md: the section “{title}” has no drawing" for title, body in zip(parts[::2], parts[1::2])
+            if "](drawings/" not in body]
 
 
 def check_colours():

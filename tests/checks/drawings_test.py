@@ -31,6 +31,7 @@ FAULTS = [
     (PAGE, replaced("](drawings/straggler.svg)", "](drawings/other.svg)"), "drawings/other.svg is not there"),
     (PAGE, replaced("![One device comes late", "![A device comes late"), "the first paragraph of straggler"),
     ("docs/reference/DEFINITIONS.md", replaced("![One gap is split", "![A gap is split"), "the words of definition-idle-causes"),
+    ("docs/reference/DEFINITIONS.md", replaced("## Runs (", "## Files\nOne.\n\n## Runs ("), "the section “Files” has no drawing"),
     (PAGE, replaced("## straggler\n", "## new-rule\n"), "the section new-rule has no drawing"),
     ("docs/reference/drawings/old.svg", lambda path: path.write_text("<svg/>", encoding="utf-8"), "old.svg: no module draws it"),
     ("scripts/drawings/findings_communication.py", replaced('"transfer")', '"transfer" * 9)'), "px"),
