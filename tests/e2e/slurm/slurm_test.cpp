@@ -46,12 +46,15 @@ class SlurmJob : public Program {
   /// Asks for steps until the job has begun to train. A job that hangs is shown with its threads,
   /// not waited for.
   [[nodiscard]] static std::string ask(std::string const& run, int steps) {
-    return "for i in $(seq 300); do timeout 120 stepscope trigger " + run + " --steps " +
-           std::to_string(steps) +
-           " > asked.txt 2>&1; code=$?; [ $code = 0 ] || [ $code = 124 ] && break; sleep 0.2; "
+    return "until=$(($(date +%s) + 150)); code=1\n"
+           "while [ $code != 0 ] && [ $(date +%s) -lt $until ]; do\n"
+           "  timeout 120 stepscope trigger " +
+           run + " --steps " + std::to_string(steps) +
+           " > asked.txt 2>&1; code=$?\n"
+           "  [ $code = 0 ] || sleep 0.2\n"
            "done\n"
            "cat asked.txt\n"
-           "if [ $code = 124 ]; then\n"
+           "if [ $code != 0 ]; then\n"
            "  stepscope ps " +
            run +
            "\n"
