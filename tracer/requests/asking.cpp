@@ -193,7 +193,7 @@ bool may_live(ProcessState const& process) {
       process.host == base::host_name() && process.process_ids == own_process_ids();
   if (!is_here) return true;
   if (process.process_id <= 0 || !std::in_range<pid_t>(process.process_id)) return false;
-  return ::kill(static_cast<pid_t>(process.process_id), 0) == 0 || errno == EPERM;
+  return is_alive(static_cast<pid_t>(process.process_id));
 }
 
 Expected<Request> choose_ring(std::string const& run, States const& processes) {

@@ -343,6 +343,27 @@ void forget_processes(std::string const& run, std::optional<int32_t> rank) {
     ::unlink((folder + "/" + name).c_str());
 }
 
+bool is_alive(pid_t process) {
+  if (::kill(process, 0) != 0 && errno != EPERM) return false;
+  std::string const path = "/proc/" + std::to_string(process) + "/stat";
+  FileDescriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 1024> buffer{};
+  ssize_t const size = file.get() >= 0 ? ::read(file.get(), buffer.data(), buffer.size()) : 0;
+  std::string_view line(buffer.data(), static_cast<size_t>(std::max<ssize_t>(size, 0)));
+
+  // Its name stands in brackets and may have any characters. The state comes next.
+  constexpr int kFieldOfThreads = 18;
+  size_t at = line.rfind(')');
+  if (at == std::string_view::npos) return true;
+  bool const is_zombie = line.substr(at).starts_with(") Z ");
+  for (int i = 0; i < kFieldOfThreads && at != std::string_view::npos; ++i)
+    at = line.find(' ', at + 1);
+
+  // A main thread may exit before the others: the process lives as long as one of them.
+  bool const is_last = at == std::string_view::npos || line.substr(at).starts_with(" 1 ");
+  return !is_zombie || !is_last;
+}
+
 void forget_dead_processes(std::string const& run) {
   std::string const prefix = prefix_of_machine(base::host_name(), own_process_ids());
   for (std::string const& name : process_files(run)) {
@@ -352,7 +373,7 @@ void forget_dead_processes(std::string const& run) {
     auto const [last, error] = std::from_chars(first, name.data() + name.size(), process);
 
     bool const is_number = error == std::errc() && std::string_view(last) == kStateSuffix;
-    if (is_number && process > 0 && ::kill(process, 0) != 0 && errno == ESRCH)
+    if (is_number && process > 0 && !is_alive(process))
       ::unlink((requests_folder(run) + "/" + name).c_str());
   }
 }

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "trace/base/expected.h"
 #include "tracer/core/capture_window.h"
 
@@ -120,6 +122,9 @@ std::vector<ProcessState> read_process_states(std::string const& run);
 size_t foreign_process_files(std::string const& run);
 /// Removes what an earlier run in this folder has left: all of it, or what one rank has.
 void forget_processes(std::string const& run, std::optional<int32_t> rank);
+/// Whether it is on this machine and has not ended. One that its parent has not waited for has: in
+/// containers that may never happen.
+bool is_alive(pid_t process);
 /// Removes what processes of this machine have left that are no more.
 void forget_dead_processes(std::string const& run);
 

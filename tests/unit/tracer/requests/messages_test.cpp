@@ -3,6 +3,7 @@
 #include <random>
 #include <string>
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -214,6 +215,21 @@ TEST_F(RequestMessages, HaveNamesWithinTheFolder) {
   state.host = "../../x y";
   state.process_ids = 7;
   EXPECT_EQ(state_file_name(state), "______x_y-7-1000.process.json");
+}
+
+/// As in a container whose first process waits for no child.
+TEST(IsAlive, EndsWithTheProcessThoughItsParentDoesNotWait) {
+  EXPECT_TRUE(is_alive(::getpid()));
+  pid_t const child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_GT(child, 0);
+
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(::kill(child, 0), 0) << "the system still has it";
+  EXPECT_FALSE(is_alive(child));
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_FALSE(is_alive(child));
 }
 
 }  // namespace
