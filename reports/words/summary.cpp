@@ -28,12 +28,13 @@ std::string first_sentence(std::string const& advice) {
   else if (end != std::string::npos)
     sentence.resize(end + 1);
 
-  // "Look at …", but not "XLA …".
+  // "Look at …" and "A slow …", but not "XLA …".
   auto const is_in = [&](size_t at, char first, char last) {
     return at < sentence.size() && sentence[at] >= first && sentence[at] <= last;
   };
   constexpr char kToLower = 'a' - 'A';
-  if (is_in(0, 'A', 'Z') && is_in(1, 'a', 'z')) sentence[0] = char(sentence[0] + kToLower);
+  if (is_in(0, 'A', 'Z') && (is_in(1, 'a', 'z') || is_in(1, ' ', ' ')))
+    sentence[0] = char(sentence[0] + kToLower);
   return sentence;
 }
 

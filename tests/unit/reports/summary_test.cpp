@@ -97,6 +97,10 @@ TEST(Summary, verdict_names_the_late_device_and_what_it_costs) {
               testing::StartsWith("One device makes the others wait (device 1) – compare it"));
   EXPECT_THAT(found().numbers, testing::EndsWith(" The one that waits most loses 4.20 ms a step."));
 
+  first.rule = "unequal-workers";
+  EXPECT_THAT(found().to_do, testing::HasSubstr(" – a slow stage: move layers"));
+
+  first.rule = "straggler";
   first.cost_ns_per_step.reset();
   EXPECT_THAT(found().numbers, testing::Not(testing::HasSubstr("The one that waits most")));
 }

@@ -24,7 +24,7 @@ TEST(ColumnsOf, TakesBytesThatAreNoCharacterAsOneColumnEach) {
 TEST(CutToColumns, LeavesRoomForTheSign) {
   EXPECT_EQ(cut_to_columns("rank 12", 7), "rank 12");
   EXPECT_EQ(cut_to_columns("rank 12", 5), "rank…");
-  EXPECT_EQ(cut_to_columns("訓練データ", 6), "訓練…") << "a half character is none";
+  EXPECT_EQ(cut_to_columns("訓練データ", 6), "訓練…") << "no character is cut in half";
   EXPECT_EQ(cut_to_columns("訓練", 1), "…");
 }
 
