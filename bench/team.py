@@ -3,9 +3,10 @@
 
 Synthetic runs are analyzed in turn by one process on one core and by 2 and 4 processes that share the cores. Then one process has
 two cores: what its threads save is the limit. Prints medians of the rounds: seconds, the ratio to one
-process, and the largest memory of process 0 and of any other one. Fails when outputs differ.
+process, and the largest memory of process 0 and of any other one. Fails when outputs differ. With --sql they
+answer this SELECT instead.
 
-  bench/team.py [--program build/release/bin/stepscope] [--ranks 64,256,1024] [--events 200000] [--rounds 3]
+  bench/team.py [--program build/release/bin/stepscope] [--ranks 64,256,1024] [--events 200000] [--rounds 3] [--sql "select …"]
 """
 import argparse
 import filecmp
@@ -27,6 +28,7 @@ def arguments():
     parser.add_argument("--ranks", default="64,256,1024")
     parser.add_argument("--events", default="200000")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sql")
     return parser.parse_args()
 
 
@@ -38,9 +40,9 @@ def memory_mb(text):
     return first * 1.024 / 1000, others * 1.024 / 1000
 
 
-def analyze(way, program, run, output):
+def work(way, command, output):
     """Seconds, and the memory of process 0 and of the others in MB."""
-    inner = ["bash", "-c", 'exec /usr/bin/time -f "MEMORY ${OMPI_COMM_WORLD_RANK:-0} %M" "$@"', "bash", program, "analyze", str(run)]
+    inner = ["bash", "-c", 'exec /usr/bin/time -f "MEMORY ${OMPI_COMM_WORLD_RANK:-0} %M" "$@"', "bash", *command]
     before = ["taskset", "-c", "0,1"] if way == "threads" else MPIRUN + ["-n", str(way)]
     begin = time.monotonic()
     with open(output, "wb") as out:
@@ -57,10 +59,11 @@ def main():
         for ranks in (int(text) for text in options.ranks.split(",")):
             run = pathlib.Path(folder, f"run-{ranks}")
             subprocess.run([program, "synth", "-o", run, "--ranks", str(ranks), "--events", options.events], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            command = [program, "query", str(run), options.sql] if options.sql else [program, "analyze", str(run)]
             seconds, memory = {way: [] for way in ways}, {}
             for _ in range(options.rounds):
                 for way in ways:
-                    took, memory[way] = analyze(way, program, run, f"{folder}/{way}.txt")
+                    took, memory[way] = work(way, command, f"{folder}/{way}.txt")
                     seconds[way].append(took)
                     if not filecmp.cmp(f"{folder}/{way}.txt", f"{folder}/1.txt", shallow=False):
                         raise SystemExit(f"{ranks} ranks, {way}: another output than that of one process")

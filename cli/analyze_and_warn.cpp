@@ -80,9 +80,7 @@ base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& pat
   if (auto const good = check_steps(*analyzed, options, read_again); !good)
     return base::fail_with(good);
 
-  Warnings warnings;
-  warnings.print(analyzed->run.notes);
-  print_notes_of_ranks(analyzed->run, warnings);
+  warn_of_run(analyzed->run);
   return analyzed;
 }
 

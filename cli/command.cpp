@@ -107,6 +107,12 @@ void print_notes_of_ranks(model::Run const& run, Warnings& warnings) {
   warnings.print_shared(processes, files);
 }
 
+void warn_of_run(model::Run const& run) {
+  Warnings warnings;
+  warnings.print(run.notes);
+  print_notes_of_ranks(run, warnings);
+}
+
 namespace {
 
 /// Events of all processes, wherever their files are.
@@ -126,11 +132,7 @@ base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& pat
     ProgressWatch const watch([] { return std::string("reading the run"); });
     return load_run(paths, is_one_run);
   }();
-  if (!run) return run;
-
-  Warnings warnings;
-  warnings.print(run->notes);
-  print_notes_of_ranks(*run, warnings);
+  if (run) warn_of_run(*run);
   return run;
 }
 

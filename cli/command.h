@@ -69,6 +69,8 @@ bool use_color();
 int terminal_width();
 /// The folder of the running program.
 std::string program_folder();
+/// Prints what could not be read of a run and of its processes.
+void warn_of_run(model::Run const& run);
 /// Opens a RUN and prints what could not be read of it.
 base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths,
                                              bool is_one_run = false);

@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "mpi/launch.h"
 #include "mpi/processes.h"
+#include "query/process_sums.h"
 #include "run_loading/team/cores.h"
 #include "run_loading/team/helper.h"
 #include "trace/base/files/mapped_file.h"
@@ -179,7 +180,7 @@ std::optional<int> join_team(std::string const& command,
     return std::nullopt;
   }
 
-  auto const helped = run_loading::help(**joined);
+  auto const helped = run_loading::help(**joined, query::sums_of_process);
   return helped ? kGood : report_error(helped.error());
 }
 

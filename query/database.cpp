@@ -1,6 +1,9 @@
 #include "query/database.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -196,7 +199,11 @@ struct Database::State {
   }
   void add(std::string const& name, std::unique_ptr<VirtualTable> table);
   void add_tables();
+  Statement prepare_over(Rewritten const& rewritten, std::string const& name, Rows rows);
   Statement prepare_over_groups(std::string const& sql);
+  [[nodiscard]] std::string new_group_table() {
+    return fmt::format("stepscope_groups_{}", ++group_tables);
+  }
 };
 
 /// What a table declares is a CREATE TABLE to SQLite, which the authorizer would not let pass: it
@@ -228,24 +235,61 @@ void Database::State::add_tables() {
   }
 }
 
-/// Returns nothing for a statement that is not rewritten.
-Statement Database::State::prepare_over_groups(std::string const& sql) {
-  std::string const name = fmt::format("stepscope_groups_{}", ++group_tables);
-  auto rewritten = rewrite(sql, name);
-  if (!rewritten) return nullptr;
-
-  auto rows = group_events(processes, rewritten->plan);
-  if (!rows) return nullptr;
-
-  auto const shared = std::make_shared<Rows>(std::move(*rows));
-  add(name, std::make_unique<RowsTable>(group_columns(rewritten->plan),
+/// `rows`: those of group_events(), for the table that has this name in the new statement.
+Statement Database::State::prepare_over(Rewritten const& rewritten, std::string const& name,
+                                        Rows rows) {
+  auto const shared = std::make_shared<Rows>(std::move(rows));
+  add(name, std::make_unique<RowsTable>(group_columns(rewritten.plan),
                                         [shared] { return std::move(*shared); }));
 
-  auto statement = prepare(connection.get(), rewritten->sql);
+  auto statement = prepare(connection.get(), rewritten.sql);
   return statement ? std::move(*statement) : nullptr;
 }
 
+/// Returns nothing for a statement that is not rewritten.
+Statement Database::State::prepare_over_groups(std::string const& sql) {
+  std::string const name = new_group_table();
+  auto const rewritten = rewrite(sql, name);
+  auto rows = rewritten ? group_events(processes, rewritten->plan) : std::nullopt;
+  return rows ? prepare_over(*rewritten, name, std::move(*rows)) : nullptr;
+}
+
+tl::expected<Reads, QueryError> Database::reads_of(std::string const& sql) {
+  model::Run const none;
+  auto const database = open(none);
+  if (!database) return tl::unexpected(QueryError{database.error().message, std::nullopt});
+
+  // SQLite asks for each column that the statement reads, and for tables without columns, too.
+  std::set<std::string, std::less<>> tables;
+  auto const note = [](void* noted, int action, char const* name, char const* column,
+                       char const* schema, char const* trigger) {
+    if (action == SQLITE_READ && name != nullptr)
+      static_cast<std::set<std::string, std::less<>>*>(noted)->emplace(name);
+    return authorize(nullptr, action, name, column, schema, trigger);
+  };
+  sqlite3* const connection = database->state_->connection.get();
+  sqlite3_set_authorizer(connection, note, &tables);
+  auto const statement = prepare(connection, sql);
+  if (!statement) return tl::unexpected(statement.error());
+
+  std::string const sums = database->state_->new_group_table();
+  auto const rewritten = rewrite(sql, sums);
+  if (rewritten && database->state_->prepare_over(*rewritten, sums, Rows(1))) return Reads::kSums;
+  auto const is_fact = [](std::string const& name) {
+    auto const facts = fact_tables();
+    return std::any_of(facts.begin(), facts.end(),
+                       [&](FactTable const& table) { return table.name == name; });
+  };
+  return std::all_of(tables.begin(), tables.end(), is_fact) ? Reads::kAnalysis : Reads::kEvents;
+}
+
 base::Expected<Database> Database::open(model::Run const& run) { return open(run, Part()); }
+
+base::Expected<Database> Database::open(model::Run const& run, analyzer::Analysis analysis) {
+  auto opened = open(run);
+  if (opened) opened->state_->analysis = std::move(analysis);
+  return opened;
+}
 
 base::Expected<Database> Database::open(model::Run const& run, Part const& part) {
   auto processes = processes_of(run, part);
@@ -287,6 +331,18 @@ tl::expected<uint64_t, QueryError> Database::run(std::string const& sql, RowSink
     if (Statement over_groups = state_->prepare_over_groups(sql))
       *statement = std::move(over_groups);
   return step_through(connection, statement->get(), sink);
+}
+
+tl::expected<uint64_t, QueryError> Database::run_over(Rows sums, std::string const& sql,
+                                                      RowSink& sink, QueryOptions const& options) {
+  sqlite3* const connection = state_->connection.get();
+  Bounds const bounds(connection, options);
+  std::string const name = state_->new_group_table();
+  auto const rewritten = rewrite(sql, name);
+  Statement const statement =
+      rewritten ? state_->prepare_over(*rewritten, name, std::move(sums)) : nullptr;
+  if (!statement) return tl::unexpected(QueryError{"it asks for no sums", std::nullopt});
+  return step_through(connection, statement.get(), sink);
 }
 
 }  // namespace stepscope::query

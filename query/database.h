@@ -12,6 +12,7 @@
 
 #include <tl/expected.hpp>
 
+#include "analyzer/results/analysis.h"
 #include "trace/base/expected.h"
 #include "trace/model/run.h"
 #include "trace/model/tables.h"
@@ -38,6 +39,14 @@ struct QueryError {
 
 /// What is asked about.
 struct Part;
+class Rows;
+
+/// What a statement reads of a run.
+enum class Reads : uint8_t {
+  kAnalysis,  ///< tables of the analysis (tables/fact_tables.h), or none
+  kSums,      ///< sums over groups of events, and nothing else (rewrite.h)
+  kEvents     ///< the events one by one, all of them at hand
+};
 
 struct QueryOptions {
   bool rewrite = true;  ///< false: SQLite sees every row itself (for tests and measurements)
@@ -54,9 +63,14 @@ class Database {
   static base::Expected<Database> open(model::Run const& run);
   /// A part of it alone. Errors: as above, and that the run has no such part.
   static base::Expected<Database> open(model::Run const& run, Part const& part);
+  /// What has been analyzed, for statements of Reads::kAnalysis: outlines of processes do.
+  static base::Expected<Database> open(model::Run const& run, analyzer::Analysis analysis);
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
   ~Database();
+
+  /// Without a run. Errors: those of run().
+  static tl::expected<Reads, QueryError> reads_of(std::string const& sql);
 
   /// First and last of the steps that Part::steps chose; nothing where it chose none.
   [[nodiscard]] std::optional<std::pair<int64_t, int64_t>> chosen_steps() const;
@@ -64,6 +78,10 @@ class Database {
   /// taken.
   tl::expected<uint64_t, QueryError> run(std::string const& sql, RowSink& sink,
                                          QueryOptions const& options = {});
+  /// The same of a statement of Reads::kSums, with what group_events() gives of all processes: the
+  /// run that was opened has none.
+  tl::expected<uint64_t, QueryError> run_over(Rows sums, std::string const& sql, RowSink& sink,
+                                              QueryOptions const& options = {});
 
  private:
   struct State;

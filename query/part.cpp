@@ -69,7 +69,7 @@ base::Expected<Processes> processes_of(model::Run const& run, Part const& part) 
     first = std::min(first.value_or(rank), rank);
     last = std::max(last.value_or(rank), rank);
     if (!part.rank || rank == *part.rank)
-      processes.push_back(std::make_unique<Process>(run.ranks[r], r));
+      processes.push_back(std::make_unique<Process>(run.ranks[r].trace, run.ranks[r].offset_ns, r));
   }
 
   if (part.rank && processes.empty())

@@ -19,9 +19,9 @@ namespace stepscope::query {
 /// Not thread-safe.
 class Process {
  public:
-  /// `place`: of its trace in the run.
-  Process(model::RankTrace const& rank, uint32_t place)
-      : cells_(rank.trace, rank.offset_ns), place_(place) {}
+  /// `place`: of its trace in the run. Run time = trace time + `offset_ns`.
+  Process(model::Trace const& trace, int64_t offset_ns, uint32_t place)
+      : cells_(trace, offset_ns), place_(place) {}
 
   [[nodiscard]] model::TableSource const& cells() const { return cells_; }
   [[nodiscard]] model::Trace const& trace() const { return cells_.trace(); }

@@ -17,8 +17,11 @@ using import::RunSources;
 bool is_streamed(RunSources const& sources, Reading reading) {
   uint64_t events = 0;
   for (import::RankSource const& rank : sources.ranks) {
-    if (rank.source.is_in_memory()) return false;
-    for (uint64_t const count : rank.source.event_counts()) events += count;
+    uint64_t own = 0;
+    for (uint64_t const count : rank.source.event_counts()) own += count;
+    // What cannot be packed: a trace without events, or one that finds no room.
+    if (rank.source.is_in_memory() && own > 0) return false;
+    events += own;
   }
   return reading == Reading::kByProcess ||
          (events > kMostEventsInMemory && sources.ranks.size() > analyzer::processes_at_once());
@@ -67,6 +70,13 @@ Expected<RunSources> open_with_team(std::vector<std::string> const& paths, bool 
   return sources;
 }
 
+Expected<RunSources> open_by_size(std::vector<std::string> const& paths, bool is_one_run,
+                                  Team* team) {
+  if (team != nullptr) return open_with_team(paths, is_one_run, *team);
+  return import::open_sources(paths, {analyzer::processes_at_once(), kMostEventsInMemory},
+                              is_one_run);
+}
+
 Expected<model::Run> load_with_team(RunSources sources, Team* team) {
   auto run = import::load_run(std::move(sources));
   if (auto const why = team != nullptr ? team->failure() : std::nullopt)
@@ -80,11 +90,9 @@ Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
   LoadingProgress unwatched;
   LoadingProgress& progress = watched == nullptr ? unwatched : *watched;
   bool const by_size = team == nullptr && reading == Reading::kBySize;
-  auto const limit = by_size
-                         ? import::MemoryLimit{analyzer::processes_at_once(), kMostEventsInMemory}
-                         : import::MemoryLimit{0, 0};
-  auto opened = team != nullptr ? open_with_team(paths, is_one_run, *team)
-                                : import::open_sources(paths, limit, is_one_run);
+  auto opened = by_size || team != nullptr
+                    ? open_by_size(paths, is_one_run, team)
+                    : import::open_sources(paths, import::MemoryLimit{0, 0}, is_one_run);
   if (!opened) return base::fail_with(opened);
   auto const sources = std::make_shared<RunSources>(std::move(*opened));
   progress.processes = sources->ranks.size();

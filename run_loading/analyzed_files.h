@@ -52,6 +52,10 @@ base::Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths,
 /// team. Errors: those of import::open_sources().
 base::Expected<import::RunSources> open_with_team(std::vector<std::string> const& paths,
                                                   bool is_one_run, Team& team);
+/// The same for commands that read process by process: formats without an index are packed first
+/// where memory would hold more than kMostEventsInMemory. `team` may be null.
+base::Expected<import::RunSources> open_by_size(std::vector<std::string> const& paths,
+                                                bool is_one_run, Team* team);
 /// import::load_run() of them; `team` may be null. Errors: also that one of its processes is gone.
 base::Expected<model::Run> load_with_team(import::RunSources sources, Team* team);
 

@@ -16,22 +16,12 @@ namespace {
 
 using base::Expected;
 
-/// All events, with these details and not nested. But the kernels of collectives are found by all
-/// that a recording says of communication.
+/// All events, with these details and not nested.
 file::Selection selection_of(import::TraceSource const& source,
                              std::span<model::DetailTable const> tables) {
-  auto const kinds = source.kinds();
-  bool const has_calls = std::any_of(kinds.begin(), kinds.end(), [](uint64_t of_track) {
-    return (of_track & file::kind_bit(model::EventKind::kCollectiveCall)) != 0;
-  });
-
-  file::Selection selection;
-  selection.columns.depth = false;
-  if (has_calls) return selection;
-  selection.columns.tables = 0;
-  for (model::DetailTable const table : tables)
-    selection.columns.tables |= uint32_t{1} << static_cast<unsigned>(table);
-  return selection;
+  file::ColumnSelection columns{.depth = false, .tables = 0};
+  for (model::DetailTable const table : tables) columns.tables |= file::table_bit(table);
+  return all_events(source, columns);
 }
 
 /// What skeletons are made of.
@@ -64,6 +54,19 @@ std::optional<model::Trace> rows_of_skeleton(import::TraceSource const& source) 
 }
 
 }  // namespace
+
+file::Selection all_events(import::TraceSource const& source, file::ColumnSelection columns) {
+  // The kernels of collectives are found by all that a recording says of communication.
+  auto const kinds = source.kinds();
+  bool const has_calls = std::any_of(kinds.begin(), kinds.end(), [](uint64_t of_track) {
+    return (of_track & file::kind_bit(model::EventKind::kCollectiveCall)) != 0;
+  });
+  if (has_calls) columns.tables = UINT32_MAX;
+
+  file::Selection selection;
+  selection.columns = columns;
+  return selection;
+}
 
 file::Selection path_selection(import::RankSource const& rank, model::Interval window) {
   file::Selection part = selection_of(rank.source, kPathTables);

@@ -17,6 +17,8 @@ base::Expected<model::Trace> read_skeleton(import::TraceSource const& source, bo
 /// A process with all its events. Errors: those of reading.
 base::Expected<model::RankTrace> read_process(import::RankSource const& source,
                                               file::Selection const& selection = {});
+/// All events with these columns, and the details that reading them rightly takes.
+file::Selection all_events(import::TraceSource const& source, file::ColumnSelection columns);
 /// The part of a process that its observer needs.
 file::Selection observed_selection();
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/commands/asked_run.h"
 #include "cli/pager.h"
 #include "cli/run_parts.h"
 #include "query/output.h"
@@ -103,28 +104,27 @@ bool is_question_missing(std::vector<std::string> const& words) {
          (words.back() != "-" && std::filesystem::exists(words.back(), ignored));
 }
 
-int answer(query::Database& database, std::string const& sql, query::ResultWriter& writer) {
-  auto const rows = database.run(sql, writer);
-  if (!rows) {
-    int const code = report_error({"query: " + rows.error().message});
-    if (rows.error().offset)
-      std::fputs(query::marked_place(sql, *rows.error().offset).c_str(), stderr);
-    return code;
-  }
+int report_sql_error(std::string const& sql, query::QueryError const& error) {
+  int const code = report_error({"query: " + error.message});
+  if (error.offset) std::fputs(query::marked_place(sql, *error.offset).c_str(), stderr);
+  return code;
+}
 
+int answer(AskedRun& run, std::string const& sql, query::ResultWriter& writer) {
+  auto const rows = run.answer(writer);
+  if (!rows) return report_sql_error(sql, rows.error());
   auto const finished = writer.finish();
   return finished ? kGood : report_error(finished.error());
 }
 
 /// The file is whole, or not there.
-int answer_into_file(query::Database& database, std::string const& sql,
-                     QueryOptions const& options) {
+int answer_into_file(AskedRun& run, std::string const& sql, QueryOptions const& options) {
   auto file = base::PartialFile::create(options.output);
   if (!file) return report_error(file.error());
 
   auto const writer = writer_of(format_of(options), false,
                                 [&](std::string_view bytes) { return file->write(bytes); });
-  if (int const code = answer(database, sql, *writer); code != kGood) return code;
+  if (int const code = answer(run, sql, *writer); code != kGood) return code;
   auto const finished = file->finish();
   return finished ? kGood : report_error(finished.error());
 }
@@ -157,12 +157,12 @@ int query_run(QueryOptions const& options) {
     part.steps = *steps;
   }
 
-  auto const run =
-      open_run_and_warn({options.words.begin(), options.words.end() - 1}, options.is_one_run);
+  // Before a large run is read: the question may have a mistake.
+  auto const reads = query::Database::reads_of(sql);
+  if (!reads) return report_sql_error(sql, reads.error());
+  auto run = AskedRun::open({options.words.begin(), options.words.end() - 1}, options.is_one_run,
+                            part, sql, *reads);
   if (!run) return report_error(run.error());
-  auto database = query::Database::open(*run, part);
-  if (!database) return report_error({"query: " + database.error().message});
-  if (auto const steps = database->chosen_steps()) warn_of_missing_steps(*part.steps, *steps);
 
   if (options.output.empty()) {
     // The pager comes with the first output: until then Ctrl-C ends a long question.
@@ -172,9 +172,9 @@ int query_run(QueryOptions const& options) {
       return to_stdout(bytes);
     };
     auto const writer = writer_of(format_of(options), is_in_terminal, print);
-    return answer(*database, sql, *writer);
+    return answer(*run, sql, *writer);
   }
-  return answer_into_file(*database, sql, options);
+  return answer_into_file(*run, sql, options);
 }
 
 }  // namespace

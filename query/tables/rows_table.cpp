@@ -1,7 +1,11 @@
 #include "query/tables/rows_table.h"
 
+#include "trace/base/pack.h"
+
 namespace stepscope::query {
 namespace {
+
+using model::Cell;
 
 class RowsCursor final : public Cursor {
  public:
@@ -25,6 +29,35 @@ class RowsCursor final : public Cursor {
 constexpr int64_t kGuessedRows = 1000;
 
 }  // namespace
+
+std::string Rows::packed() const {
+  base::Packer at;
+  at(uint64_t{columns_}, uint64_t{cells_.size()});
+  for (Cell const& cell : cells_) {
+    at(cell.type, cell.bits);
+    if (cell.type == Cell::Type::kText) at(std::string(cell.text));
+  }
+  return std::move(at).take();
+}
+
+bool Rows::add_packed(std::string_view bytes) {
+  base::Unpacker at(bytes);
+  uint64_t columns = 0, cells = 0;
+  at(columns, cells);
+  constexpr size_t kLeastOfCell = sizeof(Cell::Type) + sizeof(Cell::bits);
+  if (columns != columns_ || columns == 0 || cells % columns != 0 ||
+      cells > bytes.size() / kLeastOfCell)
+    return false;
+
+  for (uint64_t i = 0; i < cells; ++i) {
+    Cell cell;
+    at(cell.type, cell.bits);
+    if (cell.type == Cell::Type::kText) at(texts_.emplace_back());
+    if (cell.type == Cell::Type::kText) cell.text = texts_.back();
+    add(cell);
+  }
+  return at.is_whole();
+}
 
 void RowsTable::best_index(sqlite3_index_info& info) {
   info.estimatedRows = rows_ ? static_cast<sqlite3_int64>(rows_->count()) : kGuessedRows;

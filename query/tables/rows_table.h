@@ -5,6 +5,10 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "query/tables/virtual_table.h"
 
@@ -23,6 +27,11 @@ class Rows {
   [[nodiscard]] model::Cell const& cell(size_t row, size_t column) const {
     return cells_[row * columns_ + column];
   }
+
+  /// The rows for another process of this program.
+  [[nodiscard]] std::string packed() const;
+  /// Adds rows that were packed. False: the bytes are something else, or have other columns.
+  bool add_packed(std::string_view bytes);
 
  private:
   size_t columns_;

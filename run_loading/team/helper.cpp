@@ -57,15 +57,9 @@ class OpenedHere final : public import::RemoteTrace {
     return source_.steps();
   }
   [[nodiscard]] Expected<model::Trace> copy(file::Selection const& selection) const override {
-    if (!source_.is_in_memory()) {
-      auto trace = source_.copy(selection);
-      source_.release_pages();
-      return trace;
-    }
-    // What there was no room to pack.
-    auto const whole = source_.read(selection);
-    if (!whole) return base::fail_with(whole);
-    return std::move(*model::unpacked_trace(model::packed_trace(**whole)));
+    auto trace = source_.copy(selection);
+    source_.release_pages();
+    return trace;
   }
   [[nodiscard]] std::optional<model::Trace> read_kinds(uint64_t kinds) const override {
     auto trace = source_.read_kinds(kinds);
@@ -209,6 +203,19 @@ Expected<std::string> Helper::observe(std::string_view question) {
   return std::move(at).take();
 }
 
+Expected<std::string> Helper::work(std::string_view question) {
+  uint64_t number = 0;
+  PlaceInRun place;
+  ProcessQuestion asked;
+  auto const own = unpack_fields(question, number, place, asked) ? find_own(number) : nullptr;
+  if (!own || !work_) return no_question();
+
+  RankSource const source = placed(own->opened, place);
+  auto const answer = work_on_process(source, asked, work_);
+  if (!answer) return base::fail_with(answer);
+  return packed_fields(answer->bytes, answer->whole);
+}
+
 Expected<std::string> Helper::forget(std::string_view question) {
   uint64_t number = 0;
   if (!unpack_fields(question, number)) return no_question();
@@ -239,14 +246,16 @@ Expected<std::string> Helper::answer(std::string_view question) {
       return make_skeleton(question);
     case Asks::kObserve:
       return observe(question);
+    case Asks::kWork:
+      return work(question);
     case Asks::kForget:
       return forget(question);
   }
   return no_question();
 }
 
-Expected<void> help(mpi::Processes& processes) {
-  Helper helper;
+Expected<void> help(mpi::Processes& processes, ProcessWork work) {
+  Helper helper(std::move(work));
   return serve(processes, [&](std::string_view question) { return helper.answer(question); });
 }
 

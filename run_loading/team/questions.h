@@ -45,6 +45,7 @@ enum class Asks : uint8_t {
   kCollectives,  ///< of a source, device by device
   kSkeleton,     ///< of a source at its place in the run → a trace
   kObserve,      ///< a source with its skeleton → an answer
+  kWork,         ///< on a source at its place in the run → an answer
   kForget        ///< a source
 };
 

@@ -39,6 +39,9 @@ TEST_F(TeamUnderMpirun, PrintsTheBytesOfOneProcess) {
        {"analyze run", "analyze run --json", "analyze run --steps 3:9", "analyze run --rank 2",
         "analyze run/rank-1.stepscope --markdown", "compare run --vs slow", "whatif slow",
         "query run 'select name, count(*), sum(dur_ns) from kernels group by name order by 1'",
+        "query run --format csv 'select rank, depth, count(*), max(end_ns) from events group by "
+        "rank, depth order by 1, 2'",
+        "query run --rank 4 'select count(*), avg(dur_ns) from kernels'",
         "query run --format json 'select * from findings'"}) {
     Outcome const alone = stepscope(command);
     EXPECT_NE(alone.code, 2) << command << alone.output;

@@ -1,6 +1,8 @@
 // `stepscope query` as a user runs it: answers as table, CSV and JSON, SQL from the standard input,
 // and clear refusals.
+#include <filesystem>
 #include <fstream>
+#include <initializer_list>
 
 #include <nlohmann/json.hpp>
 
@@ -66,10 +68,50 @@ TEST_F(Query, OfSomeStepsOfARankSaysWhatAnalyzeSaysOfThem) {
       "query run --steps 3:5 --format csv 'select distinct step from step_marks order by 1'");
   EXPECT_EQ(steps.output, "step\n3\n4\n5\n");
 
-  expect_refused("run --rank 2 'select 1'", "rank 2 is not in the run, it has ranks 0 to 1");
-  expect_refused("run --steps 1000:1001 'select 1'",
-                 "the run has no steps 1000 to 1001, it has steps 0 to ");
+  for (std::string const sql : {"select 1", "select count(*) from events", "select * from events"})
+    expect_refused("run --rank 2 '" + sql + "'", "is not in the run, it has ");
+  expect_refused("run --steps 1000:1001 'select 1'", "it has steps 0 to ");
+  expect_refused("run --steps 1000:1001 'select count(*) from events'", "it has steps 0 to ");
   expect_refused("run --steps x 'select 1'", "not a range of steps");
+}
+
+TEST_F(Query, SumsOfProcessesThatAreReadOneByOneAreThoseOfTheWholeRun) {
+  // Tables with another name are read row by row, with all events of the run in memory.
+  struct Asked {
+    std::string items, table, rest;
+  };
+  for (auto const& [items, table, rest] : std::initializer_list<Asked>{
+           {"name, count(*), sum(dur_ns), max(end_ns)", "kernels", "group by name order by name"},
+           {"rank, depth, count(*), min(start_ns)", "events", "group by rank, depth order by 1, 2"},
+           {"op, communicator, sum(bytes)", "collectives", "group by 1, 2 order by 1, 2"},
+           {"count(*), sum(correlation)", "events", "where name like 'nccl%' or device = 1"},
+           {"track_name, kind, avg(depth)", "ranges", "group by 1, 2 order by 1, 2"},
+           {"count(*)", "copies", "where start_ns between 0 and 900000000"}})
+    for (std::string const part : {"", " --rank 1"}) {
+      std::string const before = "query run --format csv" + part + " \"select " + items + " from ";
+      Outcome const sums = stepscope(before + table + " " + rest + '"');
+      Outcome const whole = stepscope(before + table + " as renamed " + rest + '"');
+
+      EXPECT_EQ(sums.code, 0) << sums.output;
+      std::string const rows = sums.output.substr(sums.output.find('\n'));
+      EXPECT_EQ(rows, whole.output.substr(whole.output.find('\n'))) << items;
+    }
+}
+
+TEST_F(Query, AMistakeIsSaidBeforeTheRunIsRead) {
+  expect_refused("nowhere 'select naem from kernels'", "no such column: naem");
+  expect_refused("nowhere 'select name from kernels'", "nowhere");
+}
+
+TEST_F(Query, SumsNameAProcessThatCannotBeReadAndAnswerOfTheOthers) {
+  std::filesystem::resize_file(path("run/rank-1.stepscope"), 3);
+  for (std::string const table : {"kernels", "kernels as renamed"}) {
+    Outcome const outcome =
+        stepscope("query run --format csv 'select distinct rank from " + table + "'");
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    EXPECT_NE(outcome.output.find("rank-1.stepscope"), std::string::npos) << outcome.output;
+    EXPECT_TRUE(outcome.output.ends_with("rank\n0\n")) << outcome.output;
+  }
 }
 
 TEST_F(Query, SelectionsThatAreNotThereAreRefusedByEveryCommand) {

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "query/tables/rows_table.h"
+#include "run_loading/each_process.h"
 #include "run_loading/team/questions.h"
 #include "tests/unit/trace/file/sample_trace.h"
 
@@ -67,5 +69,14 @@ int main(int argc, char** argv) {
   write(folder, "trace", 7, model::packed_trace(trace));
   write(folder, "collectives", 8,
         run_loading::packed_fields(import::CollectivesOfDevices{{{}, {}}, {{}}}));
+
+  run_loading::ProcessQuestion const asked{"select count(*) from kernels", {}};
+  write(folder, "asked", 9, run_loading::packed_fields(uint64_t{3}, place, asked));
+  write(folder, "worked", 10,
+        run_loading::packed_fields(std::string("an answer"), model::WholeOfSkeleton{}));
+  query::Rows rows(2);
+  rows.add_text("a kernel");
+  rows.add(model::Cell::of(int64_t{-7}));
+  write(folder, "rows", 11, rows.packed());
   return 0;
 }

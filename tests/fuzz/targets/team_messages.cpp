@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "analyzer/observed_bytes.h"
+#include "query/tables/rows_table.h"
+#include "run_loading/each_process.h"
 #include "run_loading/team/questions.h"
 #include "trace/model/derive/packed_trace.h"
 
@@ -54,6 +56,11 @@ void look_at_trace(std::string_view bytes) {
     expect_same(bytes, model::packed_trace(*trace));
 }
 
+void look_at_rows(std::string_view bytes) {
+  query::Rows rows(2);
+  if (rows.add_packed(bytes)) expect_same(bytes, rows.packed());
+}
+
 // THE list of messages; corpus_makers/team_messages.cpp makes inputs of each.
 constexpr void (*kMessages[])(std::string_view) = {
     &look_at_fields<run_loading::FoundFiles>,
@@ -65,6 +72,9 @@ constexpr void (*kMessages[])(std::string_view) = {
     &look_at_answer,
     &look_at_trace,
     &look_at_fields<import::CollectivesOfDevices>,
+    &look_at_fields<uint64_t, run_loading::PlaceInRun, run_loading::ProcessQuestion>,
+    &look_at_fields<std::string, model::WholeOfSkeleton>,
+    &look_at_rows,
 };
 
 }  // namespace

@@ -439,6 +439,49 @@ TEST(Query, ErrorsSayWhatIsMeantAndWhere) {
   EXPECT_EQ(ask(*database, "select 1; -- and no more").rows.size(), 1U);
 }
 
+TEST(Query, WhatAStatementReadsIsKnownWithoutARun) {
+  auto const reads = [](std::string const& sql) { return Database::reads_of(sql).value(); };
+  for (std::string const sql :
+       {"select * from findings", "select count(*) from steps", "select 1",
+        "select g.rank from idle_gaps g join device_time d using (rank, device)",
+        "with s as (select * from steps) select count(*) from s"})
+    EXPECT_EQ(reads(sql), Reads::kAnalysis) << sql;
+
+  for (std::string const sql : {"select count(*) from events",
+                                "select name, sum(dur_ns) from kernels where rank = 3 group by 1"})
+    EXPECT_EQ(reads(sql), Reads::kSums) << sql;
+
+  for (std::string const sql :
+       {"select * from kernels limit 1", "select count(*) from kernels k",
+        "select count(*) from events, findings", "select * from tracks",
+        "select step, (select count(*) from kernels) from steps",
+        "select 1 where exists (select 1 from copies)", "explain select count(*) from events"})
+    EXPECT_EQ(reads(sql), Reads::kEvents) << sql;
+
+  auto const wrong = Database::reads_of("select naem from kernels");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message, "no such column: naem, did you mean name?");
+  EXPECT_EQ(wrong.error().offset, 7U);
+}
+
+TEST(Query, AnAnalysisIsAskedWithTheOutlinesOfItsProcesses) {
+  model::Run const run = two_ranks();
+  model::Run outlines;
+  for (model::RankTrace const& rank : run.ranks) {
+    model::TraceBuilder builder;
+    builder.info() = rank.trace.info();
+    outlines.ranks.push_back({std::move(builder).finish(), rank.offset_ns, rank.file});
+  }
+
+  auto analyzed = Database::open(outlines, analyzer::analyze(run));
+  auto whole = Database::open(run);
+  ASSERT_TRUE(analyzed);
+  for (std::string const table : {"steps", "idle_gaps", "findings", "device_time"})
+    EXPECT_EQ(ask(*analyzed, "select * from " + table).rows,
+              ask(*whole, "select * from " + table).rows)
+        << table;
+}
+
 TEST(Query, ExplainTellsWhichConditionsTablesTake) {
   model::Run const run = two_ranks();
   Collected const plan = ask(run,

@@ -1,7 +1,10 @@
 // Statements that are rewritten to sums over the columns answer what SQLite answers when it sees
 // every row itself.
+#include <optional>
 #include <random>
 
+#include "query/part.h"
+#include "query/process_sums.h"
 #include "query/rewrite.h"
 #include "tests/support/random_ranks.h"
 #include "tests/support/synthetic_run.h"
@@ -12,7 +15,26 @@ namespace {
 
 bool is_rewritten(std::string const& sql) { return rewrite(sql, "groups").has_value(); }
 
-void expect_same(Database& database, std::string const& sql) {
+/// The answer where each process of the run is read by itself, perhaps by another program; nothing
+/// where its events must be looked at one by one.
+std::optional<Collected> by_process(model::Run const& run, std::string const& sql) {
+  auto const reads = Database::reads_of(sql);
+  if (!reads || *reads != Reads::kSums) return std::nullopt;
+  std::vector<std::string> of_processes;
+  for (model::RankTrace const& rank : run.ranks)
+    of_processes.push_back(*sums_of_process(sql, rank.trace, rank.offset_ns));
+  auto sums = sums_of_all(sql, of_processes);
+  if (!sums) return std::nullopt;
+
+  model::Run const none;
+  auto database = Database::open(none);
+  Collected answer;
+  Collector collector(answer);
+  EXPECT_TRUE(database->run_over(std::move(*sums), sql, collector)) << sql;
+  return answer;
+}
+
+void expect_same(model::Run const& run, Database& database, std::string const& sql) {
   Collected fast, slow;
   auto const rows = run_into(database, sql, fast);
   auto const expected = run_into(database, sql, slow, {.rewrite = false});
@@ -27,6 +49,15 @@ void expect_same(Database& database, std::string const& sql) {
   bool const ordered =
       sql.find("order by") != std::string::npos || sql.find("ORDER BY") != std::string::npos;
   EXPECT_EQ(ordered ? fast.rows : fast.sorted(), ordered ? slow.rows : slow.sorted()) << sql;
+
+  auto const divided = by_process(run, sql);
+  auto const rewritten = rewrite(sql, "groups");
+  bool const has_sums =
+      rewritten && group_events(*processes_of(run, Part()), rewritten->plan).has_value();
+  EXPECT_EQ(divided.has_value(), has_sums) << sql;
+  if (!divided) return;
+  EXPECT_EQ(divided->names, fast.names) << sql;
+  EXPECT_EQ(divided->rows, fast.rows) << sql;
 }
 
 constexpr std::array kRewritten = {
@@ -78,7 +109,7 @@ TEST(Groups, AnswerWhatSqliteAnswersRowByRow) {
         {.seed = seed, .ranks = static_cast<int>(seed % 4), .events_per_track = 60});
     auto database = Database::open(run);
     ASSERT_TRUE(database);
-    for (char const* const sql : kRewritten) expect_same(*database, sql);
+    for (char const* const sql : kRewritten) expect_same(run, *database, sql);
   }
 }
 
@@ -213,7 +244,7 @@ TEST(Groups, RandomStatementsAnswerTheSameRewrittenOrNot) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     std::string const sql = RandomStatement(seed).make();
     rewritten += is_rewritten(sql) ? 1 : 0;
-    expect_same(*database, sql);
+    expect_same(run, *database, sql);
     if (HasFailure()) break;
   }
 
@@ -235,6 +266,21 @@ TEST(Groups, SumsThatLeaveSixtyFourBitsAreSqlitesToRefuse) {
       ask_wrongly(*database, "select sum(dur_ns) from events").message.find("integer overflow"),
       std::string::npos);
   EXPECT_EQ(ask_one(*database, "select max(dur_ns) from events"), std::to_string(model::kMaxTime));
+  EXPECT_FALSE(by_process(run, "select sum(dur_ns) from events"));
+}
+
+TEST(Groups, SumsOfProcessesThatAreNoSuchOnesAreNotAdded) {
+  std::string const sql = "select name, sum(dur_ns) from events group by name";
+  model::Run const run = support::random_ranks({.seed = 3, .ranks = 1});
+  std::string const good = *sums_of_process(sql, run.ranks[0].trace, 0);
+  ASSERT_TRUE(sums_of_all(sql, std::vector{good, good}));
+
+  for (std::string const& bad :
+       {std::string(), good.substr(0, good.size() - 1), good + "x",
+        *sums_of_process("select count(*) from events", run.ranks[0].trace, 0)})
+    EXPECT_FALSE(sums_of_all(sql, std::vector{good, bad}));
+  EXPECT_FALSE(sums_of_all("select name from events", std::vector{good}));
+  EXPECT_FALSE(sums_of_process("select name from events", run.ranks[0].trace, 0));
 }
 
 TEST(Groups, HeadingsAreWhatWasWritten) {

@@ -233,6 +233,23 @@ TEST_F(AnalyzedFilesTest, StepsThatAreMarkedWhereNothingLooksForThemSayTheSame) 
   EXPECT_EQ(analyzed_share(), 1);
 }
 
+/// Such a trace cannot be packed. It must not make one program hold the run.
+TEST_F(AnalyzedFilesTest, ATraceWithoutEventsDoesNotKeepTheOthersInMemory) {
+  support::SyntheticOptions job{.devices = 2, .steps = 4};
+  job.process_per_device = true;
+  auto const run = support::make_synthetic_run(job);
+  for (size_t rank = 0; rank < 2; ++rank)
+    ASSERT_TRUE(
+        file::write_trace(run.ranks[rank].trace, path(fmt::format("rank-{}.stepscope", rank))));
+  write("rank-2.json", R"({"traceEvents": [], "distributedInfo": {"rank": 2, "world_size": 3}})");
+
+  auto const streamed = analyze_files({path("")}, {}, Reading::kByProcess);
+  ASSERT_TRUE(streamed);
+  EXPECT_TRUE(streamed->read);
+  EXPECT_EQ(streamed->run.ranks.size(), 3U);
+  expect_same();
+}
+
 /// The critical path of more events than any test makes is found in such windows.
 TEST_F(AnalyzedFilesTest, AWindowOfATraceIsTheWindowOfItsFile) {
   auto const run = support::make_synthetic_run({.devices = 1, .steps = 4, .sync_every_op = true});

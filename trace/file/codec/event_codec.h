@@ -36,6 +36,9 @@ struct ColumnSelection {
   bool depth = true;             ///< of the trace; files do not hold it
   uint32_t tables = UINT32_MAX;  ///< bit t = detail table t
 };
+constexpr uint32_t table_bit(model::DetailTable table) {
+  return uint32_t{1} << static_cast<unsigned>(table);
+}
 
 /// Not thread-safe: one a thread.
 class EventEncoder {

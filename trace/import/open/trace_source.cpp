@@ -12,6 +12,7 @@
 #include "trace/import/common/rank_from_name.h"
 #include "trace/import/formats/importers.h"
 #include "trace/import/open/file_advice.h"
+#include "trace/model/derive/packed_trace.h"
 
 namespace stepscope::import {
 namespace {
@@ -172,7 +173,8 @@ Expected<std::shared_ptr<model::Trace const>> TraceSource::read(
 }
 
 Expected<model::Trace> TraceSource::copy(file::Selection const& selection) const {
-  STEPSCOPE_CHECK(!is_in_memory());
+  // As few as these are: large ones are packed (spilled_source.h).
+  if (is_in_memory()) return *model::unpacked_trace(model::packed_trace(*std::get<InMemory>(of_)));
   file::Selection recorded = selection;
   recorded.window = recorded_window(selection.window, drift_);
   // A clock is corrected event by event, which needs all columns.

@@ -83,7 +83,7 @@ class TraceSource {
   /// At least the selected events. Errors: they do not fit into memory.
   [[nodiscard]] base::Expected<std::shared_ptr<model::Trace const>> read(
       file::Selection const& selection) const;
-  /// A copy of the selected events, of a source that is not in memory. Errors: as above.
+  /// A copy of at least the selected events. Errors: as above.
   [[nodiscard]] base::Expected<model::Trace> copy(file::Selection const& selection = {}) const;
   /// All events of these kinds, as TraceFile::read_kinds() returns them. Nothing, too, where the
   /// trace is in memory or a clock is corrected.
