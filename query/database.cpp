@@ -246,6 +246,37 @@ Statement Database::State::prepare_over(Rewritten const& rewritten, std::string 
   return statement ? std::move(*statement) : nullptr;
 }
 
+namespace {
+
+using ReadColumns = std::set<std::pair<std::string, std::string>>;  ///< table and column
+
+bool is_same_name(std::string_view name, std::string const& written) {
+  return name.size() == written.size() &&
+         sqlite3_strnicmp(name.data(), written.c_str(), static_cast<int>(name.size())) == 0;
+}
+
+/// Whether a column is in a table of the trace, or is the id of an event there.
+bool has_events(ReadColumns const& columns) {
+  auto const traces = model::trace_tables();
+  auto const facts = fact_tables();
+  return std::any_of(columns.begin(), columns.end(), [&](auto const& read) {
+    auto const& [table, column] = read;
+    if (std::any_of(traces.begin(), traces.end(),
+                    [&](auto const& each) { return is_same_name(each.name, table); }))
+      return true;
+
+    auto const fact = std::find_if(facts.begin(), facts.end(), [&](FactTable const& each) {
+      return is_same_name(each.name, table);
+    });
+    return fact != facts.end() &&
+           std::any_of(fact->columns.begin(), fact->columns.end(), [&](FactColumn const& each) {
+             return each.is_event && is_same_name(each.name, column);
+           });
+  });
+}
+
+}  // namespace
+
 /// Returns nothing for a statement that is not rewritten.
 Statement Database::State::prepare_over_groups(std::string const& sql) {
   std::string const name = new_group_table();
@@ -260,27 +291,24 @@ tl::expected<Reads, QueryError> Database::reads_of(std::string const& sql) {
   if (!database) return tl::unexpected(QueryError{database.error().message, std::nullopt});
 
   // SQLite asks for each column that the statement reads, and for tables without columns, too.
-  std::set<std::string, std::less<>> tables;
-  auto const note = [](void* noted, int action, char const* name, char const* column,
+  ReadColumns columns;
+  auto const note = [](void* noted, int action, char const* table, char const* column,
                        char const* schema, char const* trigger) {
-    if (action == SQLITE_READ && name != nullptr)
-      static_cast<std::set<std::string, std::less<>>*>(noted)->emplace(name);
-    return authorize(nullptr, action, name, column, schema, trigger);
+    if (action == SQLITE_READ && table != nullptr)
+      static_cast<ReadColumns*>(noted)->emplace(table, column == nullptr ? "" : column);
+    return authorize(nullptr, action, table, column, schema, trigger);
   };
   sqlite3* const connection = database->state_->connection.get();
-  sqlite3_set_authorizer(connection, note, &tables);
+  sqlite3_set_authorizer(connection, note, &columns);
   auto const statement = prepare(connection, sql);
   if (!statement) return tl::unexpected(statement.error());
 
   std::string const sums = database->state_->new_group_table();
   auto const rewritten = rewrite(sql, sums);
   if (rewritten && database->state_->prepare_over(*rewritten, sums, Rows(1))) return Reads::kSums;
-  auto const is_fact = [](std::string const& name) {
-    auto const facts = fact_tables();
-    return std::any_of(facts.begin(), facts.end(),
-                       [&](FactTable const& table) { return table.name == name; });
-  };
-  return std::all_of(tables.begin(), tables.end(), is_fact) ? Reads::kAnalysis : Reads::kEvents;
+  // How a statement is computed, and what reads no table, needs no analysis.
+  bool const is_answer = sqlite3_stmt_isexplain(statement->get()) == 0 && !columns.empty();
+  return is_answer && !has_events(columns) ? Reads::kAnalysis : Reads::kEvents;
 }
 
 base::Expected<Database> Database::open(model::Run const& run) { return open(run, Part()); }

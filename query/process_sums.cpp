@@ -32,13 +32,15 @@ base::Expected<std::string> sums_of_process(std::string_view sql, model::Trace c
   return rows ? rows->packed() : std::string();
 }
 
-std::optional<Rows> sums_of_all(std::string_view sql, std::span<std::string const> of_processes) {
+std::optional<Rows> sums_of_all(std::string_view sql, std::vector<std::string> of_processes) {
   auto const rewritten = rewrite(sql, "sums");
   if (!rewritten) return std::nullopt;
 
   Rows rows(group_columns(rewritten->plan).size());
-  for (std::string const& process : of_processes)
+  for (std::string& process : of_processes) {
     if (!rows.add_packed(process)) return std::nullopt;
+    process = {};
+  }
   return rows;
 }
 

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "query/groups.h"
 #include "trace/base/expected.h"
@@ -24,6 +25,6 @@ base::Expected<std::string> sums_of_process(std::string_view sql, model::Trace c
 
 /// The rows of group_events(), of what each process gave, in the order of the run's ranks. Nothing,
 /// too, where a statement or bytes are no such ones.
-std::optional<Rows> sums_of_all(std::string_view sql, std::span<std::string const> of_processes);
+std::optional<Rows> sums_of_all(std::string_view sql, std::vector<std::string> of_processes);
 
 }  // namespace stepscope::query

@@ -81,6 +81,12 @@ model::Trace without_events(import::TraceSource const& source) {
   return std::move(builder).finish();
 }
 
+model::RankTrace head_of_process(import::RankSource const& source) {
+  model::Trace trace = without_events(source.source);
+  model::complete_skeleton(trace, {.log = source.source.log()});
+  return {std::move(trace), source.offset_ns, source.file, source.drift};
+}
+
 Expected<model::Trace> read_skeleton(import::TraceSource const& source, bool is_analyzed) {
   auto few = is_analyzed ? rows_of_skeleton(source) : std::nullopt;
   auto trace = few ? Expected<model::Trace>(std::move(*few))

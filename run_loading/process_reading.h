@@ -32,5 +32,7 @@ file::Selection path_selection(import::RankSource const& rank, model::Interval w
 /// A process with nothing but its identity: without a device, which would otherwise look idle all
 /// the time.
 model::Trace without_events(import::TraceSource const& source);
+/// The same with what is known of its losses.
+model::RankTrace head_of_process(import::RankSource const& source);
 
 }  // namespace stepscope::run_loading

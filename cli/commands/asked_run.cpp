@@ -11,6 +11,7 @@
 #include "query/process_sums.h"
 #include "run_loading/analyzed_files.h"
 #include "run_loading/each_process.h"
+#include "run_loading/process_reading.h"
 
 namespace stepscope::cli {
 
@@ -43,6 +44,22 @@ Expected<AskedRun> AskedRun::open_analyzed(std::vector<std::string> const& paths
 
 namespace {
 
+/// Takes the other ranks out of the sources. Errors: there is no such rank.
+Expected<std::vector<import::RankSource>> take_others(import::RunSources& sources, int32_t rank) {
+  std::set<int32_t> there;
+  std::vector<import::RankSource> of_rank, others;
+  for (import::RankSource& source : sources.ranks) {
+    int32_t const own = source.source.info().rank;
+    there.insert(own);
+    (own == rank ? of_rank : others).push_back(std::move(source));
+  }
+
+  if (of_rank.empty())
+    return base::fail("--rank {}: is not in the run, it has {}", rank, ranks_there(there));
+  sources.ranks = std::move(of_rank);
+  return others;
+}
+
 /// Each process of the part gives its own.
 Expected<run_loading::WorkedRun> sums_of_processes(std::vector<std::string> const& paths,
                                                    bool is_one_run, query::Part const& part,
@@ -51,17 +68,19 @@ Expected<run_loading::WorkedRun> sums_of_processes(std::vector<std::string> cons
   auto sources = run_loading::open_by_size(paths, is_one_run, team());
   if (!sources) return base::fail_with(sources);
 
+  std::vector<import::RankSource> others;
   if (part.rank) {
-    std::set<int32_t> there;
-    for (import::RankSource const& rank : sources->ranks) there.insert(rank.source.info().rank);
-    if (!there.contains(*part.rank))
-      return base::fail("--rank {}: is not in the run, it has {}", *part.rank, ranks_there(there));
-    std::erase_if(sources->ranks, [&](import::RankSource const& rank) {
-      return rank.source.info().rank != *part.rank;
-    });
+    auto taken = take_others(*sources, *part.rank);
+    if (!taken) return base::fail_with(taken);
+    others = std::move(*taken);
   }
-  return run_loading::work_on_each_process(*sources, {sql, query::columns_of_sums(sql)},
-                                           query::sums_of_process, team());
+
+  auto worked = run_loading::work_on_each_process(*sources, {sql, query::columns_of_sums(sql)},
+                                                  query::sums_of_process, team());
+  // What is known of the others without reading them is worth a note, too.
+  for (import::RankSource const& other : others)
+    if (worked) worked->run.ranks.push_back(run_loading::head_of_process(other));
+  return worked;
 }
 
 }  // namespace
@@ -70,9 +89,9 @@ Expected<std::optional<AskedRun>> AskedRun::open_sums(std::vector<std::string> c
                                                       bool is_one_run, query::Part const& part,
                                                       std::string const& sql) {
   base::keep_freed_memory();
-  auto const worked = sums_of_processes(paths, is_one_run, part, sql);
+  auto worked = sums_of_processes(paths, is_one_run, part, sql);
   if (!worked) return base::fail_with(worked);
-  auto sums = query::sums_of_all(sql, worked->answers);
+  auto sums = query::sums_of_all(sql, std::move(worked->answers));
   if (!sums) return std::nullopt;
 
   warn_of_run(worked->run);

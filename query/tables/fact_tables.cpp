@@ -190,8 +190,8 @@ FactTable gap_table() {
            {"dur_ns", kInteger, "length"},
            {"end_ns", kInteger, "start_ns + dur_ns"},
            {"cause", kText, "'input', 'launch_starved', 'sync', … (DEFINITIONS, Idle causes)"},
-           {"host_id", kInteger, "id of the host event that explains it"},
-           {"next_id", kInteger, "id of the device op that ends it"}},
+           {"host_id", kInteger, "id of the host event that explains it", true},
+           {"next_id", kInteger, "id of the device op that ends it", true}},
 
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (analyzer::IdleGap const gap : analysis.gaps) {
@@ -268,7 +268,7 @@ FactTable collective_table() {
        {"rank", kInteger, "of the participant's process in the job"},
        {"device", kInteger, "of the participant"},
        {"communicator_rank", kInteger, "of the participant in the communicator"},
-       {"id", kInteger, "of the participant's event"},
+       {"id", kInteger, "of the participant's event", true},
        {"start_ns", kInteger, "of the participant, run time"},
        {"dur_ns", kInteger, "of the participant"},
        {"end_ns", kInteger, "start_ns + dur_ns"},

@@ -17,6 +17,7 @@ struct FactColumn {
   std::string_view name;
   model::ColumnType type;
   std::string_view meaning;
+  bool is_event = false;  ///< the id of an event: known only where all of them are in memory
 };
 
 struct FactTable {

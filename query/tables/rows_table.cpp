@@ -1,5 +1,7 @@
 #include "query/tables/rows_table.h"
 
+#include <unordered_map>
+
 #include "trace/base/pack.h"
 
 namespace stepscope::query {
@@ -31,29 +33,39 @@ constexpr int64_t kGuessedRows = 1000;
 }  // namespace
 
 std::string Rows::packed() const {
+  // Texts repeat from row to row: each goes once, and its cells have its number.
+  std::unordered_map<std::string_view, uint64_t> numbers;
+  std::vector<std::string> texts;
+  for (Cell const& cell : cells_)
+    if (cell.type == Cell::Type::kText && numbers.emplace(cell.text, texts.size()).second)
+      texts.emplace_back(cell.text);
+
   base::Packer at;
-  at(uint64_t{columns_}, uint64_t{cells_.size()});
-  for (Cell const& cell : cells_) {
-    at(cell.type, cell.bits);
-    if (cell.type == Cell::Type::kText) at(std::string(cell.text));
-  }
+  at(uint64_t{columns_}, uint64_t{cells_.size()}, texts);
+  for (Cell const& cell : cells_)
+    at(cell.type, cell.type == Cell::Type::kText ? numbers.at(cell.text) : cell.bits);
   return std::move(at).take();
 }
 
 bool Rows::add_packed(std::string_view bytes) {
   base::Unpacker at(bytes);
   uint64_t columns = 0, cells = 0;
-  at(columns, cells);
+  std::vector<std::string> texts;
+  at(columns, cells, texts);
   constexpr size_t kLeastOfCell = sizeof(Cell::Type) + sizeof(Cell::bits);
   if (columns != columns_ || columns == 0 || cells % columns != 0 ||
       cells > bytes.size() / kLeastOfCell)
     return false;
 
+  size_t const before = texts_.size();
+  for (std::string& text : texts) texts_.push_back(std::move(text));
   for (uint64_t i = 0; i < cells; ++i) {
     Cell cell;
     at(cell.type, cell.bits);
-    if (cell.type == Cell::Type::kText) at(texts_.emplace_back());
-    if (cell.type == Cell::Type::kText) cell.text = texts_.back();
+    if (cell.type == Cell::Type::kText) {
+      if (cell.bits >= texts.size()) return false;
+      cell = Cell::of(std::string_view(texts_[before + cell.bits]));
+    }
     add(cell);
   }
   return at.is_whole();

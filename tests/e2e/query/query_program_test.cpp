@@ -114,6 +114,17 @@ TEST_F(Query, SumsNameAProcessThatCannotBeReadAndAnswerOfTheOthers) {
   }
 }
 
+TEST_F(Query, OfOneRankSaysWhatIsKnownOfTheOthers) {
+  // A recording that was cut: its index is gone, and events with it.
+  std::filesystem::resize_file(path("run/rank-1.stepscope"),
+                               std::filesystem::file_size(path("run/rank-1.stepscope")) / 2);
+  for (std::string const table : {"kernels", "kernels as renamed"})
+    EXPECT_NE(stepscope("query run --rank 0 'select count(*) from " + table + "'")
+                  .output.find("rank-1.stepscope"),
+              std::string::npos)
+        << table;
+}
+
 TEST_F(Query, SelectionsThatAreNotThereAreRefusedByEveryCommand) {
   for (std::string const command :
        {"analyze run", "query run 'select 1'", "export run -o none.json", "slice run -o part"}) {
