@@ -28,7 +28,7 @@ class Training:
     """A training without end, with a ring that `options` describe, or without one where there are none."""
 
     def __init__(self, stepscope, folder, options=(), log_every=0):
-        self.run = os.path.join(folder, "run")
+        self.stepscope, self.run = stepscope, os.path.join(folder, "run")
         command = [stepscope, *TRAINING, "--log-every", str(log_every)]
         if options:
             command = [stepscope, "record", *options, "-o", self.run, "--", *command]
@@ -52,6 +52,26 @@ class Training:
 
     def send(self, number):
         os.kill(self.process, number)
+
+    def first_kept_step(self):
+        """The ring's; -1 until it has one. A process says so when it is asked."""
+        subprocess.run([self.stepscope, "ps", self.run], capture_output=True, check=False)
+        for name in glob.glob(os.path.join(self.run, "requests", "*.process.json")):
+            found = re.search(r'"first_step": *(-?\d+)', open(name, encoding="utf-8").read())
+            if found:
+                return int(found[1])
+        return -1
+
+    def wait_until_full(self, seconds):
+        """Until the ring has dropped its first steps."""
+        begin, first = time.monotonic(), -1
+        while time.monotonic() - begin < seconds:
+            now = self.first_kept_step()
+            if 0 <= first < now:
+                return
+            first = now if first < 0 else first
+            time.sleep(5)
+        raise SystemExit(f"the ring is not full after {seconds} s, keep less of it with --ring")
 
     def own_kib(self):
         text = open(f"/proc/{self.process}/smaps_rollup", encoding="utf-8").read()
@@ -77,11 +97,13 @@ class Training:
 KEPT = {"ring": ("--ring",), "stream": ("--stream",), "both": ("--stream", "--ring")}
 
 
-def memory(stepscope, seconds, kept, seconds_to_fill=60):
-    """MiB at each second once the ring is full."""
+def memory(stepscope, seconds, kept):
+    """MiB at each second once the ring is full, and the program has worked for a minute."""
     with tempfile.TemporaryDirectory() as folder:
         training = Training(stepscope, folder, kept)
-        time.sleep(seconds_to_fill)
+        if "--ring" in kept:
+            training.wait_until_full(600)
+        time.sleep(60)
         values = []
         for _ in range(seconds):
             time.sleep(1)
@@ -137,11 +159,11 @@ def has_stall(stepscope, ring):
     return len(lines) == 2 and lines[1].isdigit() and int(lines[1]) > 400_000_000
 
 
-def stalls(stepscope, count):
+def stalls(stepscope, count, kept):
     """How many stalls are in the ring that each had written."""
     good = 0
     with tempfile.TemporaryDirectory() as folder:
-        training = Training(stepscope, folder, ("--ring", "3s", "--on-slow-step", "10x"))
+        training = Training(stepscope, folder, (*kept, "3s", "--on-slow-step", "10x"))
         time.sleep(4)
         for _ in range(count):
             time.sleep(3 + random.random())
@@ -168,8 +190,8 @@ def main():
     kept = KEPT[chosen.keep] + ((chosen.ring,) if chosen.keep != "stream" else ())
     stepscope = os.path.abspath(os.path.join(chosen.build, "bin/stepscope"))
 
-    if chosen.stalls > 0:
-        print(f"stalls: {stalls(stepscope, chosen.stalls)} of {chosen.stalls} are in the ring that they had written", flush=True)
+    if chosen.stalls > 0 and chosen.keep != "stream":
+        print(f"stalls: {stalls(stepscope, chosen.stalls, KEPT[chosen.keep])} of {chosen.stalls} are in the ring that they had written", flush=True)
     if chosen.pairs > 0:
         pairs, share = ratios(stepscope, chosen.pairs, kept)
         found = sorted(none / ring for none, ring in pairs)

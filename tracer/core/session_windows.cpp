@@ -93,8 +93,12 @@ ProcessState::Answer Session::begin_asked_window(Request const& asked) {
 
   int64_t const now_ns = clock_.latest_ns(), begin_in_ns = asked.begin_epoch_ns - epoch_ns();
   int64_t const duration_ns = asked.end_epoch_ns - asked.begin_epoch_ns;
-  bool const is_in_time = asked.is_timed() ? window_.request_time(now_ns, begin_in_ns, duration_ns)
-                                           : window_.request(asked.steps);
+  // Who asks leaves seconds: what begins much later was asked for by another clock than this one.
+  constexpr int64_t kMostAheadNs = 600'000'000'000;
+  bool const is_in_time =
+      asked.is_timed()
+          ? begin_in_ns <= kMostAheadNs && window_.request_time(now_ns, begin_in_ns, duration_ns)
+          : window_.request(asked.steps);
   if (!is_in_time) return ProcessState::Answer::kTooLate;
   asked_window_ = asked;
   return ProcessState::Answer::kDone;

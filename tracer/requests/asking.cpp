@@ -359,8 +359,9 @@ Expected<States> Asking::those_that_take(States const& processes, Request const&
   }
 
   if (!late.empty())
-    return fail("{} cannot record {}: it was past them, has ended or waits for another window; {}",
-                list(late), what, remedy);
+    return fail(
+        "{} cannot record {}: it was past them{}, has ended or waits for another window; {}",
+        list(late), what, request.is_timed() ? " or far before them by its clock" : "", remedy);
   return recording;
 }
 

@@ -241,13 +241,16 @@ void RequestThread::publish() {
     without_progress.step = published_->step;
     without_progress.step_ns = published_->step_ns;
     if (keeps_ring_) without_progress.window = published_->window;
-    if (without_progress == *published_) return;
   }
 
   // A folder that is full or gone may come back.
   constexpr int64_t kPauseNs = 5'000'000'000;
   int64_t const now_ns = monotonic_ns();
-  if (now_ns < next_try_ns_) return;
+  bool const is_news = !published_ || without_progress != *published_;
+  if (now_ns < (is_news ? next_try_ns_ : next_look_ns_)) return;
+  next_look_ns_ = now_ns + kPauseNs;
+  std::string const file = requests_folder(run_) + "/" + state_file_name(now);
+  if (!is_news && ::access(file.c_str(), F_OK) == 0) return;
   if (write_message(requests_folder(run_), state_file_name(now), to_text(now))) {
     published_ = now;
     return;

@@ -86,6 +86,7 @@ class RequestThread {
   std::optional<ProcessState> published_;
   std::deque<std::pair<int64_t, int64_t>> steps_seen_;  ///< moment and step, where it changed
   int64_t next_try_ns_ = 0;                             ///< after a file could not be written
+  int64_t next_look_ns_ = 0;                            ///< whether that file is still there
 };
 
 }  // namespace stepscope::tracer

@@ -46,8 +46,9 @@ class RequestsToProcesses : public RecordedTraining {
 TEST_F(RequestsToProcesses, AllOfThemRecordTheSameSteps) {
   Outcome const outcome = during_training("",
                                           "ask --steps 3\n"
-                                          "ask --steps 2\n"
+                                          "ask --steps 2 --in 30\n"
                                           "stepscope ps run\n"
+                                          "stepscope ps > all.txt; cat all.txt\n"
                                           "stepscope trigger run --stop\n"
                                           "stepscope trigger run\n"
                                           "kill -0 $launcher && echo still training\n");
@@ -57,6 +58,9 @@ TEST_F(RequestsToProcesses, AllOfThemRecordTheSameSteps) {
                     HasSubstr("waits for a request"), HasSubstr("recording ends in 3"),
                     HasSubstr("no process is being recorded there any more"),
                     HasSubstr("still training"), Not(HasSubstr("did not answer"))));
+  // Each process of this machine, wherever its run lies.
+  EXPECT_THAT(shell("cat all.txt").output,
+              AllOf(HasSubstr(path("run")), HasSubstr("waits for a request")));
 
   std::vector<std::string> const windows = base::windows_in(path("run"));
   ASSERT_EQ(windows.size(), 2U) << outcome.output;

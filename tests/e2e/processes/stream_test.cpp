@@ -81,6 +81,9 @@ TEST_F(StreamsOfProcesses, OpenAsARunWhoseStepsAllRanksHave) {
   Outcome const analyzed = shell(program() + " analyze run/stream 2>&1");
   EXPECT_THAT(analyzed.output, AllOf(HasSubstr("3 ranks"), HasSubstr("steps (annotated"),
                                      Not(HasSubstr("Critical path"))));
+  Outcome const reported = shell(program() + " report run/stream -o stream.html 2>&1");
+  EXPECT_EQ(reported.code, 0) << reported.output;
+  EXPECT_EQ(shell("grep -q 'rank 2' stream.html").code, 0);
   Outcome const predicted = shell(program() + " whatif run/stream 2>&1");
   EXPECT_THAT(predicted.output, HasSubstr("a stream has sums of each step"));
 }

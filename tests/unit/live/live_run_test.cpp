@@ -144,6 +144,7 @@ TEST(LivePage, FitsEightyColumnsAndObeysNoName) {
   std::string const page = reports::live_page(state, 3, {.color = false, .width = 80});
   EXPECT_THAT(page, AllOf(Not(HasSubstr("\x1b")), HasSubstr("and 3 more"),
                           HasSubstr("and 2 more problems"), HasSubstr("251")));
+  EXPECT_THAT(page, ::testing::ContainsRegex("step length, from step [0-9,]+, longest .*\n.*█"));
   for (size_t begin = 0; begin < page.size();) {
     size_t const end = page.find('\n', begin);
     EXPECT_LE(reports::columns_of(page.substr(begin, end - begin)), 80U)

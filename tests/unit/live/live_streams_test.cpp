@@ -116,6 +116,23 @@ TEST_F(LiveStreamsTest, HasTheNamesOfDevicesOfALongFile) {
   EXPECT_EQ(open().run().lines().at(0).device_name, "a GPU");
 }
 
+/// A file server's clock is ahead of this machine's: nothing is silent for that.
+TEST_F(LiveStreamsTest, TakesFilesOfTheFutureForNewOnes) {
+  begin("rank-0.steps", 0, 10);
+  steps("rank-0.steps", 0, 5);
+  begin("rank-1.steps", 1, 11);
+  steps("rank-1.steps", 0, 5);
+  auto const now = fs::file_time_type::clock::now();
+  fs::last_write_time(folder + "/stream/rank-0.steps", now + std::chrono::hours(1));
+  fs::last_write_time(folder + "/stream/rank-1.steps", now - std::chrono::hours(1));
+
+  LiveStreams streams = open();
+  auto const lines = streams.run().lines();
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_LT(lines[0].silent_ns, 60'000'000'000);
+  EXPECT_GE(lines[1].silent_ns, 3'600'000'000'000);
+}
+
 TEST_F(LiveStreamsTest, SaysWhatCannotBeRead) {
   begin("rank-0.steps", 0, 10);
   steps("rank-0.steps", 0, 5);

@@ -149,6 +149,24 @@ TEST_F(RequestMessages, BehindLinksOrTooLargeOrNoFilesDoNotCount) {
   EXPECT_THAT(read_process_states(run), IsEmpty());
 }
 
+TEST_F(RequestMessages, OfAnotherUserDoNotCount) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files to another user";
+  constexpr uid_t kNobody = 65534;
+  ASSERT_TRUE(write_request(run, {.id = "x", .kind = Request::Kind::kStop, .steps = {0, 0}}));
+  put(process(0, 1));
+  ASSERT_TRUE(read_request(run));
+
+  for (auto const& file : fs::directory_iterator(requests_folder(run)))
+    ASSERT_EQ(::chown(file.path().c_str(), kNobody, kNobody), 0);
+  EXPECT_FALSE(read_request(run));
+  EXPECT_THAT(read_process_states(run), IsEmpty());
+  EXPECT_EQ(foreign_process_files(run), 1U);
+
+  ASSERT_TRUE(has_requests_folder(run));
+  ASSERT_EQ(::chown(requests_folder(run).c_str(), kNobody, kNobody), 0);
+  EXPECT_FALSE(has_requests_folder(run));
+}
+
 TEST_F(RequestMessages, AreWrittenOverNoFileBehindALink) {
   std::ofstream(run + "/elsewhere") << "mine";
   std::string const beside =

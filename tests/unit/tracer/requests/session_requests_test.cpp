@@ -230,6 +230,25 @@ TEST_F(SessionOnRequest, IsTooLateForStepsThatHaveBegun) {
   EXPECT_THAT(ask_for({.steps = 2, .ahead = 1000}), SizeIs(2)) << "and goes on";
 }
 
+/// The clock of this process or of the asking one has jumped by an hour.
+TEST_F(SessionOnRequest, TakesNoTimeThatItsClockHasPassedOrIsFarFrom) {
+  begin();
+  constexpr int64_t kHour = 3'600'000'000'000;
+  for (int64_t const jump : {kHour, -kHour}) {
+    Asking asks = asking();
+    auto const there = asks.ask(kPlenty);
+    ASSERT_TRUE(there) << there.error().message;
+    auto const request =
+        choose_time(*there, {.duration_ns = 300'000'000, .now_epoch_ns = now() + jump});
+    ASSERT_TRUE(request) << request.error().message;
+
+    auto const recording = asks.ask_for_time(*there, *request, kPlenty);
+    ASSERT_FALSE(recording);
+    EXPECT_THAT(recording.error().message, HasSubstr("compare the clocks of the machines"));
+  }
+  EXPECT_THAT(ask_for({.steps = 2, .ahead = 1000}), SizeIs(2)) << "and goes on";
+}
+
 TEST_F(SessionOnRequest, EndsWhenItIsAskedTo) {
   begin();
   EXPECT_THAT(ask_for({.steps = 2, .ahead = 1000}), SizeIs(2));
@@ -263,7 +282,18 @@ TEST_F(SessionOnRequest, IgnoresRequestsFromBeforeItBegan) {
   EXPECT_THAT(ask_for({.steps = 1, .ahead = 1000}), SizeIs(1));
 }
 
-/// The folder is gone, or another user's: the program runs on and its session ends well.
+/// A shared disk was away for a while.
+TEST_F(SessionOnRequest, IsThereAgainWhenItsFolderWasLost) {
+  begin();
+  static_cast<void>(asking());
+  fs::remove_all(requests_folder(folder.string()));
+  while (read_process_states(folder.string()).empty())
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_THAT(ask_for({.steps = 2, .ahead = 3000}), SizeIs(2));
+}
+
+/// The folder is gone, and something else is in its place: the program runs on and its session ends
+/// well.
 TEST_F(SessionOnRequest, OutlivesItsFolder) {
   begin();
   static_cast<void>(asking());
