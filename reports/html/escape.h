@@ -8,7 +8,7 @@
 namespace stepscope::reports {
 
 /// Printable, cut at `limit` bytes, with & < > " ' as entities: safe as text and inside quoted
-/// attributes.
+/// attributes. Names that are written from the right are isolated from what is beside them.
 std::string escape(std::string_view text, size_t limit = 300);
 /// JSON with < > & and U+2028/2029 as \u escapes: cannot end its script element, and is the same
 /// JSON.

@@ -81,9 +81,10 @@ std::string why_text(Comparison const& comparison, Paint const& paint, int width
 
   double const change = static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns);
   return "\n" +
-         paint.bold(fmt::format("Why: exact breakdown of the {} of the mean step",
-                                signed_duration(change))) +
-         "\n" + lines;
+         heading_text(fmt::format("Why: exact breakdown of the {} of the mean step",
+                                  signed_duration(change)),
+                      paint) +
+         lines;
 }
 
 std::string amount(Metric const& metric, double value) {
@@ -153,14 +154,14 @@ std::string findings_text(Comparison const& comparison, Paint const& paint, int 
 }
 
 /// Below the tables, where an interval has the mark.
-std::string typical_note(Comparison const& comparison) {
+std::string typical_note(Comparison const& comparison, int width) {
   bool const has_mark =
       std::any_of(comparison.metrics.begin(), comparison.metrics.end(), [&](Metric const& metric) {
         bool const has_changed =
             metric.verdict == Verdict::kLess || metric.verdict == Verdict::kMore;
         return is_mean_outside(metric.change) && (has_changed || is_shown(comparison, metric));
       });
-  return has_mark ? fmt::format("\n  {}\n", kTypicalNote) : "";
+  return has_mark ? "\n" + wrapped(kTypicalNote, width, "  ", "  ") : "";
 }
 
 /// Metrics that changed; all others are only counted.
@@ -205,8 +206,9 @@ std::string changed_text(Comparison const& comparison, MetricFamily family,
     text += aligned(rows, paint);
   }
 
-  text += fmt::format("  {}: {} changed, {} the same, {} unclear\n", heading, changed.size(), same,
-                      unclear);
+  text += wrapped(fmt::format("{}: {} changed, {} the same, {} unclear", heading, changed.size(),
+                              same, unclear),
+                  std::max(paint.width, kLeastWidth), "  ", "  ");
   return text;
 }
 
@@ -262,8 +264,11 @@ std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChang
   if (count == 0) return {};
   if (count > kMostChangedRows)
     text += fmt::format("  … and {} more (--json has all)\n", count - kMostChangedRows);
-  return fmt::format("\n{}: {}, {} a step\n{}", heading, base::format_count(count, "kernel"),
-                     base::format_duration(std::llround(ns)), text);
+  return "\n" +
+         wrapped(fmt::format("{}: {}, {} a step", heading, base::format_count(count, "kernel"),
+                             base::format_duration(std::llround(ns))),
+                 width, "", "") +
+         text;
 }
 
 }  // namespace
@@ -273,8 +278,9 @@ std::string comparison_text(Comparison const& comparison, TextOptions const& opt
   int const width = std::max(options.width, kLeastWidth);
   using Where = analyzer::KernelChange::Where;
 
-  std::string text = fmt::format("base {}  →  new {}\n", side_text(comparison.base),
-                                 side_text(comparison.candidate));
+  std::string text = wrapped(fmt::format("base {}  →  new {}", side_text(comparison.base),
+                                         side_text(comparison.candidate)),
+                             width, "", "  ");
   text += differences_text(comparison, paint, width);
   text += "\n" + wrapped(headline(comparison), width, "", "");
 
@@ -286,7 +292,7 @@ std::string comparison_text(Comparison const& comparison, TextOptions const& opt
   text += only_on_one_side(comparison, Where::kNew, "Only on the new side", width);
   text += only_on_one_side(comparison, Where::kVanished, "Only on the base", width);
   text += changed_text(comparison, MetricFamily::kCollective, "transfer of a collective", paint);
-  text += typical_note(comparison);
+  text += typical_note(comparison, width);
 
   std::vector<std::string> const notes = comparison_notes(comparison);
   if (!notes.empty()) text += "\n";

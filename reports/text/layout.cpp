@@ -100,6 +100,16 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
+std::vector<size_t> widths_of(Rows const& rows) {
+  std::vector<size_t> widths;
+  for (auto const& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i >= widths.size()) widths.push_back(0);
+      widths[i] = std::max(widths[i], columns_of(row[i]));
+    }
+  return widths;
+}
+
 /// The first column and those of [first, last).
 std::string aligned_part(Rows const& rows, std::vector<size_t> const& widths, size_t first,
                          size_t last, Paint const& paint) {
@@ -113,21 +123,38 @@ std::string aligned_part(Rows const& rows, std::vector<size_t> const& widths, si
   return text;
 }
 
+constexpr size_t kLeastName = 12;
+
+/// The rows where the first column and the widest other one fit so many columns: names are
+/// shortened first, then values.
+Rows fitted(Rows rows, size_t room) {
+  constexpr size_t kGaps = 4;
+  std::vector<size_t> const widths = widths_of(rows);
+  if (widths.size() < 2 || room < kGaps + 2 * kLeastName) return rows;
+  size_t const widest = *std::max_element(widths.begin() + 1, widths.end());
+  if (widths[0] + widest + kGaps <= room) return rows;
+
+  size_t const of_name = std::max(kLeastName, room - kGaps - std::min(room - kGaps, widest));
+  for (auto& row : rows) {
+    if (columns_of(row[0]) > of_name) row[0] = kernel_label(row[0], of_name);
+    for (size_t i = 1; i < row.size(); ++i)
+      if (columns_of(row[i]) + of_name + kGaps > room)
+        row[i] = base::cut_to_columns(row[i], room - of_name - kGaps);
+  }
+  return rows;
+}
+
 }  // namespace
 
-std::string aligned(Rows const& rows, Paint const& paint) {
-  std::vector<size_t> widths;
-  for (auto const& row : rows)
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (i >= widths.size()) widths.push_back(0);
-      widths[i] = std::max(widths[i], columns_of(row[i]));
-    }
-  if (widths.empty()) return {};
-
+std::string aligned(Rows const& whole_rows, Paint const& paint) {
   // Tables are made for a terminal of that width, and for pipes.
   constexpr int kUsualWidth = 100;
   bool const is_narrow = paint.width > 0 && paint.width < kUsualWidth;
   size_t const room = is_narrow ? static_cast<size_t>(paint.width) : SIZE_MAX;
+
+  Rows const rows = is_narrow ? fitted(whole_rows, room) : whole_rows;
+  std::vector<size_t> const widths = widths_of(rows);
+  if (widths.empty()) return {};
 
   std::string text;
   size_t first = 1;
@@ -141,6 +168,17 @@ std::string aligned(Rows const& rows, Paint const& paint) {
   return text;
 }
 
+namespace {
+
+/// A name that no line holds is shortened. Paths and commands stay whole: people copy them.
+std::string fitting_word(std::string_view word, size_t limit, size_t indent) {
+  size_t const room = limit > indent + kLeastName ? limit - indent : kLeastName;
+  bool const is_name = word.find('/') == std::string_view::npos && !word.starts_with("--");
+  return is_name && columns_of(word) > room ? kernel_label(word, room) : std::string(word);
+}
+
+}  // namespace
+
 std::string wrapped(std::string_view all, int width, std::string_view first_indent,
                     std::string_view next_indent) {
   std::string const joined = with_joined_units(all);
@@ -150,7 +188,7 @@ std::string wrapped(std::string_view all, int width, std::string_view first_inde
   auto const limit = static_cast<size_t>(width);
   while (!text.empty()) {
     size_t const end = std::min(text.find(' '), text.size());
-    std::string_view const word = text.substr(0, end);
+    std::string const word = fitting_word(text.substr(0, end), limit, columns_of(next_indent));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (!is_line_empty && columns_of(line) + 1 + columns_of(word) > limit) {
       result += line + "\n";
@@ -169,6 +207,13 @@ std::string wrapped(std::string_view all, int width, std::string_view first_inde
   return result;
 }
 
+std::string heading_text(std::string_view text, Paint const& paint) {
+  std::string const lines = paint.width > 0
+                                ? wrapped(text, std::max(paint.width, kLeastWidth), "", "")
+                                : std::string(text) + "\n";
+  return paint.bold(lines.substr(0, lines.size() - 1)) + "\n";
+}
+
 std::string wrapped_behind(std::string_view text, int width, size_t columns_before,
                            std::string_view next_indent) {
   return wrapped(text, width, std::string(columns_before, ' '), next_indent).substr(columns_before);
@@ -177,11 +222,18 @@ std::string wrapped_behind(std::string_view text, int width, size_t columns_befo
 std::string aligned_before_names(std::vector<std::vector<std::string>> const& rows,
                                  std::vector<std::string> const& names, Paint const& paint,
                                  int width) {
-  constexpr size_t kLeastName = 12;
   constexpr size_t kGap = 3;  // and the sign that a name was cut
   std::string const table = aligned(rows, {});
   size_t const taken = columns_of(table.substr(0, table.find('\n'))) + kGap;
   size_t const room = static_cast<size_t>(std::max(width, 0));
+  if (width > 0 && taken + kLeastName > room) {
+    // Then names come first, and the numbers in parts.
+    Rows named = rows;
+    auto const labels = kernel_labels(names, std::max(kLeastName, room / 2));
+    for (size_t i = 0; i < named.size(); ++i) named[i].insert(named[i].begin(), labels[i]);
+    return aligned(named, {paint.color, width});
+  }
+
   auto const labels = kernel_labels(names, room > taken + kLeastName ? room - taken : kLeastName);
 
   std::string text;

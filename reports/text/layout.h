@@ -33,19 +33,22 @@ std::string stacked_bar(std::array<double, kPartCount> const& shares, int width,
                         Paint const& paint);
 /// Rows of equal size: the first column left, the others right aligned; the first row is a heading.
 /// A table that does not fit a terminal of less than 100 columns is printed in parts, each with the
-/// first column.
+/// first column. Cells that are too wide for that are shortened.
 std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint const& paint);
 /// The same with names of kernels or ranges behind the numbers, shortened to the width; what tells
 /// equal short names apart is kept. The first of both is the heading.
 std::string aligned_before_names(std::vector<std::vector<std::string>> const& rows,
                                  std::vector<std::string> const& names, Paint const& paint,
                                  int width);
-/// Text broken at blanks to lines of at most `width` columns, each ended by a newline.
+/// Text broken at blanks to lines of at most `width` columns, each ended by a newline. A name that
+/// is longer than a line is shortened; a path stays whole.
 std::string wrapped(std::string_view text, int width, std::string_view first_indent,
                     std::string_view next_indent);
 /// The same where so many columns of the first line are taken.
 std::string wrapped_behind(std::string_view text, int width, size_t columns_before,
                            std::string_view next_indent);
+/// A line of its own in bold letters, or several where one does not hold it.
+std::string heading_text(std::string_view text, Paint const& paint);
 using base::columns_of;
 
 }  // namespace stepscope::reports

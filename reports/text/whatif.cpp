@@ -84,7 +84,8 @@ std::string fixes_text(analyzer::Analysis const& analysis, WhatIfStats const& st
   std::string text;
 
   if (!rows.empty())
-    text += "\n" + paint.bold("Fixes of the findings, each alone and after those above it") + "\n" +
+    text += "\n" +
+            heading_text("Fixes of the findings, each alone and after those above it", paint) +
             aligned(rows, paint) + order_text(stats, width);
   text += larger_fixes_text(analysis, stats, width);
   return text + refused_fixes_text(analysis, stats, width);

@@ -394,7 +394,7 @@ constexpr std::array kRules = {
               describe_unexplained,
               "Record more: "
               "annotate input waits and phases, enable tracing of host calls, "
-              "and look at what the host does in the ranges below."},
+              "and look at what the host does meanwhile."},
     RuleWords{"step-outliers", "Some steps take much longer than the others",
               "Most steps take about the same time, a few take much longer than the median.",
               describe_outliers,

@@ -195,6 +195,11 @@ std::string_view advice_by_subjects(model::Run const& run, analyzer::Analysis co
   if (finding.rule == "hung-collective") return advice_on_hung(finding);
   if (finding.rule == "straggler") return advice_on_late(analysis, finding);
   if (finding.rule == "host-bound-launches") return advice_on_gaps(finding);
+  if (finding.rule == "unequal-workers" && has_subject(finding, "cause", "stage"))
+    return "Move layers from this stage to others; "
+           "the last stage also computes the output layer and the loss.";
+  if (finding.rule == "unequal-workers" && has_subject(finding, "cause", "worker"))
+    return "Compare this worker's machine, clocks and input with those of the same stage.";
   if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread"))
     return advice_on_workers();
   if (finding.rule == "oversubscribed-host" && has_cores_enough(finding))

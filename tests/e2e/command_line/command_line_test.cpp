@@ -1,11 +1,13 @@
 // How the program answers people: help, what they may have meant, colours, and what shells
 // complete.
 #include <algorithm>
+#include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
 
 #include "tests/e2e/main_job/program.h"
+#include "trace/base/terminal/text_width.h"
 
 namespace stepscope::e2e {
 namespace {
@@ -127,6 +129,32 @@ TEST_F(CommandLine, WritesAsciiOnTerminalsWithoutUtf8) {
   std::string const paged = on_terminal("LANG=C PAGER='sed s/^/paged:/'", "top run --limit 3");
   EXPECT_TRUE(is_ascii(paged)) << paged;
   EXPECT_THAT(paged, HasSubstr("paged:"));
+}
+
+TEST_F(CommandLine, TablesFitTerminalsOf80And40Columns) {
+  for (std::string const tool : {"script", "stty"})
+    if (shell("command -v " + tool).code != 0) GTEST_SKIP() << "needs " << tool;
+  ASSERT_EQ(stepscope("synth -o run --ranks 4 --steps 20").code, 0);
+  ASSERT_EQ(stepscope("synth -o slow --ranks 4 --steps 20 --fault late-rank=6").code, 0);
+  ASSERT_EQ(stepscope("synth -o two --ranks 2 --steps 20").code, 0);
+
+  for (size_t const width : {size_t{80}, size_t{40}})
+    for (std::string const command :
+         {"analyze slow", "compare run --vs slow", "whatif slow",
+          "whatif slow --change class:compute=/2", "check slow --baseline run", "top slow",
+          "top slow --of ranges", "report --series two run -o series.html"}) {
+      Outcome const outcome = shell(
+          "env NO_COLOR=1 LANG=C.UTF-8 TERM=xterm script -qec \"stty cols " +
+          std::to_string(width) + "; " + program() + " --no-pager " + command + "\" /dev/null");
+      EXPECT_GT(outcome.output.size(), 20U) << command;
+      std::istringstream lines(outcome.output);
+      for (std::string line; std::getline(lines, line);) {
+        line.erase(std::remove(line.begin(), line.end(), '\r'), line.end());
+        // Notes, and paths that people copy, are not broken.
+        if (line.starts_with("stepscope: ") || line.find(".html") != std::string::npos) continue;
+        EXPECT_LE(base::columns_of(line), width) << command << "\n" << line;
+      }
+    }
 }
 
 TEST_F(CommandLine, SendsLongOutputThroughAPagerAsGitDoes) {

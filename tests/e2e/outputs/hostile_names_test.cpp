@@ -49,6 +49,8 @@ std::vector<Name> hostile_names() {
           {"xml", "]]></system-out><failure>pwned</failure>&pwned;<![CDATA["},
           {"openmetrics", "x\"} 1\nstepscope_pwned 1\n# EOF\\"},
           {"bidi", "a\xE2\x80\xAE pwned \xE2\x81\xA6"},
+          {"from_the_right", "שלום 5 עולם العربية"},
+          {"emoji", "👩‍🚀 🚀 🇩🇪 e\u0301"},
           {"invalid", std::string("\xFF\xC0\x80\xED\xA0\x80 \xF8 a\0b", 14)},
           {"noncharacters", "\xEF\xBF\xBE\xEF\xBF\xBF"},
           {"format", "%s%n%999999d{}{0}"},

@@ -40,6 +40,15 @@ TEST(Escape, makes_markup_text_and_attributes_safe) {
   EXPECT_EQ(escape("\x1b[0m"), "\xEF\xBF\xBD[0m");
 }
 
+/// Otherwise a browser shows the 5 in front of the name.
+TEST(Escape, names_from_the_right_are_isolated) {
+  EXPECT_EQ(escape("שלום: 5 ms"), "&#x2068;שלום&#x2069;: 5 ms");
+  EXPECT_EQ(escape("a <שלום 5 עולם> (العربية)"), "a &lt;&#x2068;שלום 5 עולם&gt; (العربية&#x2069;)");
+  EXPECT_EQ(escape("שלום x עולם"), "&#x2068;שלום&#x2069; x &#x2068;עולם&#x2069;");
+  EXPECT_EQ(escape("👩‍🚀 é 训练 ﷺ"), "👩‍🚀 é 训练 &#x2068;ﷺ&#x2069;");
+  EXPECT_EQ(escape(""), "");
+}
+
 TEST(ScriptSafe, is_the_same_json_without_anything_that_ends_a_script) {
   nlohmann::json const value = {{"</script><!--", "a&b \xE2\x80\xA8 \xE2\x80\xA9 ü"}};
   std::string const safe = script_safe(value.dump());

@@ -98,6 +98,11 @@ TEST(Summary, verdict_names_the_late_device_and_what_it_costs) {
   EXPECT_THAT(found().numbers, testing::EndsWith(" The one that waits most loses 4.20 ms a step."));
 
   first.rule = "unequal-workers";
+  first.subjects = {{"cause", "stage"}};
+  EXPECT_THAT(found().to_do, testing::HasSubstr(" – move layers from this stage to others"));
+  first.subjects = {{"cause", "worker"}};
+  EXPECT_THAT(found().to_do, testing::HasSubstr(" – compare this worker's machine"));
+  first.subjects.clear();
   EXPECT_THAT(found().to_do, testing::HasSubstr(" – a slow stage: move layers"));
 
   first.rule = "straggler";

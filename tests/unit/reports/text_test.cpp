@@ -92,6 +92,39 @@ TEST(Aligned, has_the_first_column_in_each_part_of_a_narrow_table) {
   EXPECT_EQ(aligned({}, {.width = 20}), "");
 }
 
+TEST(Aligned, shortens_names_and_values_that_no_part_has_room_for) {
+  std::vector<std::vector<std::string>> const rows = {
+      {"name", "value", "words"},
+      {"sm90_xmma_dgrad_implicit_gemm_f16f16_f32", "1.5 ms", "compute: a long sentence of words"}};
+
+  for (int const width : {40, 50, 80}) {
+    std::istringstream lines(aligned(rows, {.width = width}));
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_LE(columns_of(line), static_cast<size_t>(width)) << line;
+  }
+  EXPECT_THAT(aligned(rows, {.width = 40}), HasSubstr("1.5 ms"));
+  EXPECT_THAT(aligned(rows, {.width = 100}), HasSubstr("a long sentence of words"));
+}
+
+TEST(Aligned, names_come_first_where_numbers_leave_them_no_room) {
+  std::vector<std::vector<std::string>> const rows = {{"total", "mean"}, {"1.25 ms", "0.25 ms"}};
+  EXPECT_EQ(aligned_before_names(rows, {"name", "a kernel"}, {}, 40),
+            "  total       mean  name\n  1.25 ms  0.25 ms  a kernel\n")
+      << "room enough";
+  EXPECT_EQ(
+      aligned_before_names(rows, {"name", "a kernel"}, {}, 24),
+      "  name        total\n  a kernel  1.25 ms\n\n  name         mean\n  a kernel  0.25 ms\n");
+}
+
+TEST(Wrapped, shortens_a_name_that_no_line_holds_and_keeps_paths) {
+  std::string const name(60, 'n'), path = "/home/" + std::string(60, 'p');
+  std::string const text = wrapped("a " + name + " b", 30, "", "  ");
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 30U) << line;
+  EXPECT_THAT(wrapped("a " + path, 30, "", ""), HasSubstr(path));
+  EXPECT_THAT(wrapped("a " + name, 100, "", ""), HasSubstr(name));
+}
+
 TEST(AnalysisText, has_no_escape_codes_unless_colour_is_asked_for) {
   Sample const sample = make_slow_sample();
   EXPECT_THAT(analysis_text(sample.run, sample.analysis), Not(HasSubstr("\x1b")));
