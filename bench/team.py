@@ -55,7 +55,7 @@ def main():
     program = str(pathlib.Path(options.program).resolve())
     ways = [1, 2, 4, "threads"]
     with tempfile.TemporaryDirectory() as folder:
-        print("ranks  events   way                    s  to one process  memory of process 0, others (MB)")
+        print("ranks  events   way                    s  to one process  memory of process 0, others (MB)  to one, round by round")
         for ranks in (int(text) for text in options.ranks.split(",")):
             run = pathlib.Path(folder, f"run-{ranks}")
             subprocess.run([program, "synth", "-o", run, "--ranks", str(ranks), "--events", options.events], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -71,7 +71,8 @@ def main():
             for way in ways:
                 name = "1 process, 2 cores" if way == "threads" else f"{way} processes" if way != 1 else "1 process, 1 core"
                 own = statistics.median(seconds[way])
-                print(f"{ranks:5}  {ranks * int(options.events) / 1e6:5.1f} M  {name:18} {own:7.2f}  {one / own:14.2f}  {memory[way][0]:11.0f}, {memory[way][1]:.0f}", flush=True)
+                print(f"{ranks:5}  {ranks * int(options.events) / 1e6:5.1f} M  {name:18} {own:7.2f}  {one / own:14.2f}  {memory[way][0]:11.0f}, {memory[way][1]:.0f}"
+                      f"  {' '.join(f'{alone / together:.2f}' for alone, together in zip(seconds[1], seconds[way]))}", flush=True)
 
 
 if __name__ == "__main__":

@@ -260,7 +260,8 @@ bool has_events(ReadColumns const& columns) {
   auto const traces = model::trace_tables();
   auto const facts = fact_tables();
   return std::any_of(columns.begin(), columns.end(), [&](auto const& read) {
-    auto const& [table, column] = read;
+    std::string const& table = read.first;
+    std::string const& column = read.second;
     if (std::any_of(traces.begin(), traces.end(),
                     [&](auto const& each) { return is_same_name(each.name, table); }))
       return true;

@@ -39,7 +39,7 @@ std::optional<Rows> sums_of_all(std::string_view sql, std::vector<std::string> o
   Rows rows(group_columns(rewritten->plan).size());
   for (std::string& process : of_processes) {
     if (!rows.add_packed(process)) return std::nullopt;
-    process = {};
+    std::string().swap(process);  // assigning would keep the memory
   }
   return rows;
 }

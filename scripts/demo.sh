@@ -5,24 +5,37 @@
 #
 #   scripts/demo.sh [option of `stepscope profile cifar10`…]      e.g. --steps 100, --device host:4
 #
-# STEPSCOPE_DEMO_DIR is where it writes (demo).
+# STEPSCOPE_DEMO_DIR is where it writes (demo). STEPSCOPE_DEMO_BIN is the bin folder of an unpacked bundle or of an installation:
+# then nothing is built.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
-  sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
   exit 0
 fi
 demo=${STEPSCOPE_DEMO_DIR:-demo}
-bin=build/release/bin
+bin=${STEPSCOPE_DEMO_BIN:-build/release/bin}
 input_delay_ms=50
 
-scripts/setup.sh
-say "Building (build/release)"
-configure release
-grep -q '^STEPSCOPE_NVTX_INCLUDE:PATH=/' build/release/CMakeCache.txt ||
-  die "the demo traces with NVTX, whose headers are neither here nor could be downloaded: install a CUDA toolkit, or get" \
-    "github.com/NVIDIA/NVTX and add -DSTEPSCOPE_NVTX_INCLUDE=…/c/include to: cmake --preset release"
-build release demo_programs
+build_programs() {
+  scripts/setup.sh
+  say "Building (build/release)"
+  if [[ ! -x $bin/stepscope ]]; then
+    note "The first time this takes about 12 minutes on 2 cores. With a binary bundle at hand nothing is built:"
+    note "STEPSCOPE_DEMO_BIN=stepscope-…/bin scripts/demo.sh"
+  fi
+  configure release
+  grep -q '^STEPSCOPE_NVTX_INCLUDE:PATH=/' build/release/CMakeCache.txt ||
+    die "the demo traces with NVTX, whose headers are neither here nor could be downloaded: install a CUDA toolkit, or get" \
+      "github.com/NVIDIA/NVTX and add -DSTEPSCOPE_NVTX_INCLUDE=…/c/include to: cmake --preset release"
+  build release demo_programs
+}
+
+if [[ -z ${STEPSCOPE_DEMO_BIN:-} ]]; then
+  build_programs
+elif [[ ! -x $bin/stepscope ]]; then
+  die "$bin/stepscope: is no program; STEPSCOPE_DEMO_BIN names the folder that has it"
+fi
 mkdir -p "$demo"
 
 options=(--device host:2 --steps 60)

@@ -23,8 +23,12 @@ bool is_from_right(char32_t code) {
          (code >= 0x1E800 && code <= 0x1EFFF);
 }
 
-bool is_latin(char32_t code) {
-  return (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z');
+/// Letters of all other scripts; digits and signs are of no direction.
+bool is_from_left(char32_t code) {
+  bool const is_latin = (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z');
+  bool const is_sign = (code >= 0x2000 && code <= 0x2BFF) || (code >= 0x3000 && code <= 0x303F) ||
+                       (code >= 0xFF00 && code <= 0xFF20) || code >= 0x1F000;
+  return is_latin || (code >= 0xC0 && !is_sign && !is_from_right(code));
 }
 
 /// A stretch of text that is written from the right; without bytes where there is none.
@@ -40,7 +44,7 @@ FromRight next_from_right(std::string_view text, size_t at) {
     if (length == 0) break;
     char32_t const code = code_point(text.substr(at, length));
     bool const is_begun = found.end > 0;
-    if (is_begun && is_latin(code)) break;
+    if (is_begun && is_from_left(code)) break;
 
     if (is_from_right(code)) {
       if (!is_begun) found.begin = at;
@@ -53,6 +57,7 @@ FromRight next_from_right(std::string_view text, size_t at) {
 
 std::string with_entities(std::string_view text) {
   std::string result;
+  result.reserve(text.size());
   for (char const c : text) {
     switch (c) {
       case '&':
@@ -79,6 +84,10 @@ std::string with_entities(std::string_view text) {
 }
 
 }  // namespace
+
+std::string escape_exactly(std::string_view text, size_t limit) {
+  return with_entities(shown(text, limit));
+}
 
 std::string escape(std::string_view text, size_t limit) {
   // A browser would move numbers and signs that follow such a name to its other side, unless the

@@ -41,7 +41,7 @@ std::string xml_escape(std::string_view text) {
   for (size_t i = 0; i + 2 < clean.size(); ++i)
     if (clean.compare(i, 2, "\xEF\xBF") == 0 && (clean[i + 2] == '\xBE' || clean[i + 2] == '\xBF'))
       clean[i + 2] = '\xBD';
-  return escape(clean, clean.size());
+  return escape_exactly(clean, clean.size());
 }
 
 std::string gate_junit(GateResult const& result, JunitOptions const& options) {

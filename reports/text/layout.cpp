@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "reports/words/kernel_label.h"
+#include "trace/base/format.h"
 
 namespace stepscope::reports {
 namespace {
@@ -125,6 +128,25 @@ std::string aligned_part(Rows const& rows, std::vector<size_t> const& widths, si
 
 constexpr size_t kLeastName = 12;
 
+/// The last columns of a text, behind "…".
+std::string end_of(std::string_view text, size_t columns) {
+  while (!text.empty() && columns_of(text) + 1 > columns)
+    text.remove_prefix(std::max<size_t>(base::utf8_length(text), 1));
+  return "…" + std::string(text);
+}
+
+/// Short names of a column. Ranges whose names differ in brackets alone show their ends.
+std::vector<std::string> short_names(std::vector<std::string> const& names, size_t columns) {
+  auto labels = kernel_labels(names, columns);
+  std::unordered_map<std::string_view, std::set<std::string_view>> names_of;
+  for (size_t i = 0; i < names.size(); ++i) names_of[labels[i]].insert(names[i]);
+
+  std::vector<std::string> result;
+  for (size_t i = 0; i < names.size(); ++i)
+    result.push_back(names_of[labels[i]].size() > 1 ? end_of(names[i], columns) : labels[i]);
+  return result;
+}
+
 /// The rows where the first column and the widest other one fit so many columns: names are
 /// shortened first, then values.
 Rows fitted(Rows rows, size_t room) {
@@ -134,9 +156,15 @@ Rows fitted(Rows rows, size_t room) {
   size_t const widest = *std::max_element(widths.begin() + 1, widths.end());
   if (widths[0] + widest + kGaps <= room) return rows;
 
-  size_t const of_name = std::max(kLeastName, room - kGaps - std::min(room - kGaps, widest));
-  for (auto& row : rows) {
-    if (columns_of(row[0]) > of_name) row[0] = kernel_label(row[0], of_name);
+  size_t const of_name =
+      std::min(widths[0], std::max(kLeastName, room - kGaps - std::min(room - kGaps, widest)));
+  std::vector<std::string> names;
+  for (auto const& row : rows) names.push_back(row[0]);
+  if (widths[0] > of_name) names = short_names(names, of_name);
+
+  for (size_t r = 0; r < rows.size(); ++r) {
+    auto& row = rows[r];
+    row[0] = names[r];
     for (size_t i = 1; i < row.size(); ++i)
       if (columns_of(row[i]) + of_name + kGaps > room)
         row[i] = base::cut_to_columns(row[i], room - of_name - kGaps);
@@ -170,11 +198,13 @@ std::string aligned(Rows const& whole_rows, Paint const& paint) {
 
 namespace {
 
-/// A name that no line holds is shortened. Paths and commands stay whole: people copy them.
+/// A name that was shortened before, and that no line holds, is shortened more. All other words
+/// stay whole: people copy paths, options and commands.
 std::string fitting_word(std::string_view word, size_t limit, size_t indent) {
   size_t const room = limit > indent + kLeastName ? limit - indent : kLeastName;
-  bool const is_name = word.find('/') == std::string_view::npos && !word.starts_with("--");
-  return is_name && columns_of(word) > room ? kernel_label(word, room) : std::string(word);
+  bool const is_short_name = word.find("…") != std::string_view::npos;
+  return is_short_name && columns_of(word) > room ? base::cut_to_columns(word, room)
+                                                  : std::string(word);
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint con
 std::string aligned_before_names(std::vector<std::vector<std::string>> const& rows,
                                  std::vector<std::string> const& names, Paint const& paint,
                                  int width);
-/// Text broken at blanks to lines of at most `width` columns, each ended by a newline. A name that
-/// is longer than a line is shortened; a path stays whole.
+/// Text broken at blanks to lines of at most `width` columns, each ended by a newline. A name
+/// with "…" that is longer than a line is shortened more.
 std::string wrapped(std::string_view text, int width, std::string_view first_indent,
                     std::string_view next_indent);
 /// The same where so many columns of the first line are taken.

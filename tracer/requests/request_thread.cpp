@@ -251,12 +251,14 @@ void RequestThread::publish() {
   next_look_ns_ = now_ns + kPauseNs;
   std::string const file = requests_folder(run_) + "/" + state_file_name(now);
   if (!is_news && ::access(file.c_str(), F_OK) == 0) return;
-  if (write_message(requests_folder(run_), state_file_name(now), to_text(now))) {
+  auto const write = [&] {
+    return write_message(requests_folder(run_), state_file_name(now), to_text(now));
+  };
+  if (write() || (make_folder() && write())) {
     published_ = now;
     return;
   }
   next_try_ns_ = now_ns + kPauseNs;
-  make_folder();
 }
 
 }  // namespace stepscope::tracer

@@ -83,7 +83,7 @@ std::string tuning_verdict(TuningSearch const& search) {
   bool const is_better = answer.best != tune::default_settings(study.space());
   if (is_better && answer.outcome != StudyOutcome::kNotConfirmed)
     body += fmt::format("<pre class=\"command\"><code>{}</code></pre>\n",
-                        escape(search.command, kMostCommandBytes));
+                        escape_exactly(search.command, kMostCommandBytes));
 
   body += answer_tiles(study) + sentence(found_more_text(study)) +
           sentence(further_pairs_text(answer)) + sentence(further_pairs_default(answer)) +

@@ -46,7 +46,7 @@ class RequestsToProcesses : public RecordedTraining {
 TEST_F(RequestsToProcesses, AllOfThemRecordTheSameSteps) {
   Outcome const outcome = during_training("",
                                           "ask --steps 3\n"
-                                          "ask --steps 2 --in 30\n"
+                                          "ask --steps 2 --in 100\n"
                                           "stepscope ps run\n"
                                           "stepscope ps > all.txt; cat all.txt\n"
                                           "stepscope trigger run --stop\n"

@@ -45,6 +45,8 @@ TEST(Escape, names_from_the_right_are_isolated) {
   EXPECT_EQ(escape("שלום: 5 ms"), "&#x2068;שלום&#x2069;: 5 ms");
   EXPECT_EQ(escape("a <שלום 5 עולם> (العربية)"), "a &lt;&#x2068;שלום 5 עולם&gt; (العربية&#x2069;)");
   EXPECT_EQ(escape("שלום x עולם"), "&#x2068;שלום&#x2069; x &#x2068;עולם&#x2069;");
+  EXPECT_EQ(escape("שלום 占 3 %，עולם"), "&#x2068;שלום&#x2069; 占 3 %，&#x2068;עולם&#x2069;");
+  EXPECT_EQ(escape_exactly("<שלום: 5"), "&lt;שלום: 5");
   EXPECT_EQ(escape("👩‍🚀 é 训练 ﷺ"), "👩‍🚀 é 训练 &#x2068;ﷺ&#x2069;");
   EXPECT_EQ(escape(""), "");
 }

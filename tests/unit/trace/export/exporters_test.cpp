@@ -7,9 +7,8 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
 
+#include "tests/support/full_disk.h"
 #include "tests/unit/trace/export/synthetic_traces.h"
 #include "tests/unit/workloads/temporary_folder.h"
 
@@ -53,29 +52,9 @@ TEST_P(EveryFormat, TheSameRunGivesTheSameBytes) {
   EXPECT_EQ(workloads::testing::read_bytes(path_), workloads::testing::read_bytes(again));
 }
 
-/// While it lives no file may grow beyond some bytes: as on a full disk.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t most) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit const limit{most, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  FullDisk(FullDisk const&) = delete;
-  FullDisk& operator=(FullDisk const&) = delete;
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  sighandler_t handler_;
-};
-
 TEST_P(EveryFormat, AFullDiskIsAnErrorThatNamesTheFileAndLeavesNothing) {
   for (rlim_t const most : {0, 500}) {
-    FullDisk const full(most);
+    support::FullDisk const full(most);
     auto exporter = format().open(path_);
     std::string message = exporter ? "" : exporter.error().message;
 

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include "tests/support/full_disk.h"
 #include "tests/unit/tracer/session/session_fixture.h"
 #include "trace/base/files/run_folder.h"
 #include "tracer/requests/asking.h"
@@ -324,6 +325,16 @@ TEST_F(SessionWithRing, SaysWhyARingCannotBeWritten) {
   steps(0, 50);
   std::ofstream(folder / "ring-last") << "a file";
   EXPECT_TRUE(session->stop());
+  EXPECT_THAT(session->message(), HasSubstr("a ring could not be written: "));
+}
+
+TEST_F(SessionWithRing, SaysThatTheDiskIsFull) {
+  begin();
+  steps(0, 50);
+  {
+    support::FullDisk const full(16);
+    EXPECT_TRUE(session->stop());
+  }
   EXPECT_THAT(session->message(), HasSubstr("a ring could not be written: "));
 }
 

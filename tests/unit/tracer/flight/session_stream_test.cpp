@@ -2,15 +2,14 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <csignal>
-
 #include <gmock/gmock.h>
-#include <sys/resource.h>
 
+#include "tests/support/full_disk.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/tracer/session/session_fixture.h"
 #include "trace/base/files/run_folder.h"
@@ -120,20 +119,16 @@ TEST_F(SessionWithStream, SaysWhyStepsAreMissingAndKeepsItsRing) {
   EXPECT_THAT(steps_of(read("ring-last")), SizeIs(20));
 }
 
-/// A disk that is full for a while, as this process's limit of file sizes plays it.
+/// A disk that is full for a while.
 TEST_F(SessionWithStream, MakesAFileWithAHeadOnceThereIsRoom) {
-  ::signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  rlimit const full{16, before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+  std::optional<support::FullDisk> full(16);
 
   // Long enough for the first steps to be written, which fails.
   begin();
   auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(4);
   int64_t next = 0;
   for (; std::chrono::steady_clock::now() < end; ++next) step(next);
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  full.reset();
   for (int64_t const last = next + 100; next < last; ++next) step(next);
   EXPECT_TRUE(session->stop());
 

@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/full_disk.h"
 #include "tests/unit/tracer/requests/run_with_requests.h"
 #include "tests/unit/tracer/session/session_fixture.h"
 #include "trace/base/files/run_folder.h"
@@ -18,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 class SessionOnRequest : public SessionTest {
@@ -282,12 +284,42 @@ TEST_F(SessionOnRequest, IgnoresRequestsFromBeforeItBegan) {
   EXPECT_THAT(ask_for({.steps = 1, .ahead = 1000}), SizeIs(1));
 }
 
+/// Nothing can be answered while the disk is full.
+TEST_F(SessionOnRequest, IsThereOnceTheDiskHasRoom) {
+  {
+    support::FullDisk const full(0);
+    begin();
+    while (session->window().latest_step() < 50) std::this_thread::yield();
+    EXPECT_THAT(read_process_states(folder.string()), IsEmpty());
+  }
+  EXPECT_THAT(ask_for({.steps = 2, .ahead = 3000}), SizeIs(2));
+}
+
+TEST_F(SessionOnRequest, SaysThatItsWindowFoundTheDiskFull) {
+  begin();
+  Asking asks = asking();
+  auto const there = asks.ask(kPlenty);
+  ASSERT_TRUE(there) << there.error().message;
+  auto const steps = choose_steps(*there, {.steps = 20, .ahead = 2000});
+  ASSERT_TRUE(steps) << steps.error().message;
+  ASSERT_TRUE(asks.ask_for_window(*there, *steps, kPlenty));
+
+  {
+    support::FullDisk const full(64);
+    while (session->window().latest_step() < steps->last + 500) std::this_thread::yield();
+  }
+  end_program();
+  EXPECT_TRUE(session->stop());
+  EXPECT_THAT(session->message(), HasSubstr("free disk space"));
+}
+
 /// A shared disk was away for a while.
 TEST_F(SessionOnRequest, IsThereAgainWhenItsFolderWasLost) {
   begin();
   static_cast<void>(asking());
   fs::remove_all(requests_folder(folder.string()));
-  while (read_process_states(folder.string()).empty())
+  auto const end = std::chrono::steady_clock::now() + kPlenty;
+  while (read_process_states(folder.string()).empty() && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_THAT(ask_for({.steps = 2, .ahead = 3000}), SizeIs(2));
 }
