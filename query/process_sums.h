@@ -19,7 +19,7 @@ namespace stepscope::query {
 file::ColumnSelection columns_of_sums(std::string_view sql);
 
 /// The sums that a statement of Reads::kSums (database.h) wants of one process, for sums_of_all().
-/// Errors: the statement is none of these.
+/// Errors: the statement asks for no sums.
 base::Expected<std::string> sums_of_process(std::string_view sql, model::Trace const& trace,
                                             int64_t offset_ns);
 
