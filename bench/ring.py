@@ -163,7 +163,7 @@ def stalls(stepscope, count, kept):
     """How many stalls are in the ring that each had written."""
     good = 0
     with tempfile.TemporaryDirectory() as folder:
-        training = Training(stepscope, folder, (*kept, "3s", "--on-slow-step", "10x"))
+        training = Training(stepscope, folder, (*kept, "3s", "--on-slow-step", "4x"))
         time.sleep(4)
         for _ in range(count):
             time.sleep(3 + random.random())
