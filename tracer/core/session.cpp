@@ -20,9 +20,11 @@ namespace {
 /// How often rings are drained: rare enough to cost nothing, often enough that a new thread's ring
 /// of 2 MB does not fill at 10 M ranges/s.
 constexpr std::chrono::milliseconds kDrainPeriod{5};
-/// Where a ring is kept, as it is for weeks: each wake interrupts a busy processor. Threads
-/// that record more than their rings hold get larger ones meanwhile.
+/// Where a ring is kept, as it is for weeks, or no window is open: each wake interrupts a busy
+/// processor. Threads that record more than their rings hold get larger ones meanwhile.
 constexpr std::chrono::milliseconds kRingDrainPeriod{20};
+/// Where only a request can begin a window: it comes through this thread, long before its step.
+constexpr std::chrono::milliseconds kRequestDrainPeriod{100};
 /// Names of threads are read again this often.
 constexpr int64_t kRefreshPeriodNs = 500'000'000;
 /// How often is looked whether the program's threads have all ended.
@@ -103,7 +105,7 @@ bool Session::start() {
 }
 
 bool Session::start_thread() {
-  auto thread = OwnThread::start("stepscope", [this] { run(); });
+  auto thread = OwnThread::start("stepscope-drain", [this] { run(); });
   if (thread) {
     writer_thread_ = std::move(*thread);
     return true;
@@ -197,9 +199,8 @@ void Session::run_until_stopped() {
     take_usual_slices();
   }
 
-  auto const period = is_endless() ? kRingDrainPeriod : kDrainPeriod;
   while (!stopping) {
-    stopping = stop_requested_.wait_for(period);
+    stopping = stop_requested_.wait_for(drain_period());
     drain_once();
     if (is_endless()) look_at_what_passes();
     if (!begin_window_file()) break;
@@ -210,6 +211,12 @@ void Session::run_until_stopped() {
   }
   window_.stop();
   finish();
+}
+
+std::chrono::milliseconds Session::drain_period() const {
+  if (is_endless()) return kRingDrainPeriod;
+  if (window_.mode() != CaptureMode::kBaseline) return kDrainPeriod;
+  return window_.waits_for_request() ? kRequestDrainPeriod : kRingDrainPeriod;
 }
 
 bool Session::begin_file() {
@@ -435,8 +442,8 @@ void Session::finish() {
   else if (output_)
     close_file();
   if (requests_) {
-    if (report_.problem.empty()) report_.problem = requests_->problem();
     requests_->end(report_.failure, kRequestTimeout);
+    if (report_.problem.empty()) report_.problem = requests_->problem();
   }
 
   // The session stays for as long as the process lives, its memory does not.

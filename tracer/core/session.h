@@ -127,6 +127,8 @@ class Session {
   void join_writer() const;
   void run();
   void run_until_stopped();
+  /// How long the writer thread sleeps between two drains.
+  [[nodiscard]] std::chrono::milliseconds drain_period() const;
   bool begin_file();
   bool file_is_open();
   bool begin_window_file();

@@ -254,11 +254,13 @@ void RequestThread::publish() {
   auto const write = [&] {
     return write_message(requests_folder(run_), state_file_name(now), to_text(now));
   };
-  if (write() || (make_folder() && write())) {
+  auto written = write();
+  if (!written && make_folder()) written = write();
+  fail_because(written ? "" : written.error().message);
+  if (written)
     published_ = now;
-    return;
-  }
-  next_try_ns_ = now_ns + kPauseNs;
+  else
+    next_try_ns_ = now_ns + kPauseNs;
 }
 
 }  // namespace stepscope::tracer

@@ -50,7 +50,7 @@ class RequestThread {
   [[nodiscard]] int64_t threads() const {
     return thread_->wait_until_gone(std::chrono::nanoseconds(0)) ? 0 : 1;
   }
-  /// Why no request can reach the process; empty = one can.
+  /// Why no request can reach the process, as far as it knows; empty = one can.
   [[nodiscard]] std::string problem();
 
  private:

@@ -324,8 +324,8 @@ TEST_F(SessionOnRequest, IsThereAgainWhenItsFolderWasLost) {
   EXPECT_THAT(ask_for({.steps = 2, .ahead = 3000}), SizeIs(2));
 }
 
-/// The folder is gone, and something else is in its place: the program runs on and its session ends
-/// well.
+/// The folder is gone, and something else is in its place: the program runs on, its session ends
+/// well and says so.
 TEST_F(SessionOnRequest, OutlivesItsFolder) {
   begin();
   static_cast<void>(asking());
@@ -333,7 +333,7 @@ TEST_F(SessionOnRequest, OutlivesItsFolder) {
   std::ofstream(requests_folder(folder.string())) << "a file";
   end_program();
   EXPECT_TRUE(session->stop());
-  EXPECT_EQ(session->message(), "");
+  EXPECT_THAT(session->message(), HasSubstr("(Not a directory), requests cannot reach the run"));
 }
 
 TEST_F(SessionOnRequest, AnswersRequestsOfOtherVersionsWithNothingDone) {
