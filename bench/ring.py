@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What does it cost a long training to keep its last seconds, does its memory stay constant, and is what went wrong in the ring?
 
-    python3 bench/ring.py [--build build/release] [--minutes 10] [--pairs 40] [--stalls 20] [--keep ring|stream|both] [--ring 20s]
+    python3 bench/ring.py [--build build/release] [--minutes 10] [--pairs 40] [--stalls 20] [--keep ring|stream|both|nothing] [--ring 20s]
+                          [--over-doubles]
 
-Trains cifar10 on two host devices under `stepscope record --ring`, `--stream` (sums of each step) or both. Memory: all pages
+Trains cifar10 on two host devices under `stepscope record --ring`, `--stream` (sums of each step) or both. `--keep nothing` is a training
+between two windows: it can be asked for one, and is not. `--over-doubles` trains on two GPUs of the CUDA double. Memory: all pages
 that the process has to itself, for MINUTES after the ring has filled once; the largest, the smallest, and the last quarter over the first. A ring of 20 seconds holds what the program does in them, more while the machine is faster; one of 32 MB
-(--ring 32MB) does not depend on that. Ratio: the same training with and without, each stopped while the
-other one runs, PAIRS times two seconds each; how many steps each made. A step is counted or not, so few pairs are no better than 1 %.
-So the share of the processor's time that Stepscope's own threads take is printed, too; what records cost the program's threads is not in it. Stalls: the training is stopped for half a second at a random
+(--ring 32MB) does not depend on that. Ratio: the same training with and without, PAIRS times 25 whole steps each (over the
+double 5), each stopped while the other one runs. It is the seconds a step of the one over those of the other.
+The share of the processor's time that Stepscope's own threads take is printed, too; what records cost the program's threads is not in it. Stalls: the training is stopped for half a second at a random
 moment, STALLS times; `--on-slow-step` must write a ring that has the step. Build the target stepscope first.
 """
 import argparse
@@ -21,18 +23,32 @@ import subprocess
 import tempfile
 import time
 
-TRAINING = ["run", "cifar10", "--device", "host:2", "--batch", "32", "--allow-nan", "--steps", "100000000", "--no-evaluate"]
+TRAINING = ["--allow-nan", "--steps", "100000000", "--no-evaluate"]
+
+
+class Program:
+    """stepscope of a build, and how it trains: on the host, or on GPUs of the CUDA double."""
+
+    def __init__(self, build, over_doubles):
+        tree = os.path.join(os.path.abspath(build), "cuda_doubles" if over_doubles else "")
+        self.stepscope = os.path.join(tree, "bin/stepscope")
+        with_doubles = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/cuda_doubles/with_doubles.sh")
+        self.before = ["env", "OMP_NUM_THREADS=1", "DOUBLE_CUDA_DEVICES=2", "bash", with_doubles, os.path.join(tree, "vendor")] if over_doubles else []
+        self.training = ["run", "cifar10", *(("--device", "cuda:all", "--batch", "4") if over_doubles else ("--device", "host:2", "--batch", "32")), *TRAINING]
+        self.steps_a_slot = 5 if over_doubles else 25
 
 
 class Training:
     """A training without end, with a ring that `options` describe, or without one where there are none."""
 
-    def __init__(self, stepscope, folder, options=(), log_every=0):
-        self.stepscope, self.run = stepscope, os.path.join(folder, "run")
-        command = [stepscope, *TRAINING, "--log-every", str(log_every)]
+    def __init__(self, program, folder, options=(), log_every=0):
+        self.stepscope, self.run = program.stepscope, os.path.join(folder, "run")
+        command = [self.stepscope, *program.training, "--log-every", str(log_every)]
         if options:
-            command = [stepscope, "record", *options, "-o", self.run, "--", *command]
+            command = [self.stepscope, "record", *options, "-o", self.run, "--", *command]
+        command = program.before + command
         self.log = os.path.join(folder, "ring.log" if options else "none.log")
+        self.read, self.lines = None, 0
         self.launcher = subprocess.Popen(command, cwd=folder, stdout=open(self.log, "wb"), stderr=subprocess.DEVNULL, start_new_session=True)
         self.process = self.find_process() if options else self.launcher.pid
 
@@ -47,8 +63,27 @@ class Training:
 
     def steps(self):
         """Lines of its log: one a step."""
-        with open(self.log, "rb") as file:
-            return file.read().count(b"\n")
+        if self.read is None:
+            self.read = open(self.log, "rb")
+        self.lines += self.read.read().count(b"\n")
+        return self.lines
+
+    def steps_until(self, steps):
+        """Waits for them: how many there are then, and when that was."""
+        while self.steps() < steps:
+            time.sleep(0.001)
+            if self.launcher.poll() is not None:
+                raise SystemExit(f"the training has ended: {' '.join(self.launcher.args)}")
+        return self.lines, time.monotonic()
+
+    def seconds_of_step(self, steps):
+        """Lets it go on for `steps` whole steps: the one within which it was stopped is not counted."""
+        self.send(signal.SIGCONT)
+        first, begin = self.steps_until(self.steps() + 1)
+        last, end = self.steps_until(first + steps)
+        self.send(signal.SIGSTOP)
+        time.sleep(0.05)
+        return (end - begin) / (last - first)
 
     def send(self, number):
         os.kill(self.process, number)
@@ -78,7 +113,7 @@ class Training:
         return sum(int(kib) for kib in re.findall(r"^Private_\w+: +(\d+)", text, re.MULTILINE))
 
     def seconds_of_threads(self):
-        """Processor time by the name of the thread."""
+        """Processor time by the name of the thread. Threads without a name of their own have the program's, "stepscope"."""
         seconds = {}
         for task in glob.glob(f"/proc/{self.process}/task/*"):
             name = open(f"{task}/comm", encoding="utf-8").read().strip()
@@ -94,13 +129,13 @@ class Training:
         self.launcher.wait()
 
 
-KEPT = {"ring": ("--ring",), "stream": ("--stream",), "both": ("--stream", "--ring")}
+KEPT = {"ring": ("--ring",), "stream": ("--stream",), "both": ("--stream", "--ring"), "nothing": ("--on-request",)}
 
 
-def memory(stepscope, seconds, kept):
+def memory(program, seconds, kept):
     """MiB at each second once the ring is full, and the program has worked for a minute."""
     with tempfile.TemporaryDirectory() as folder:
-        training = Training(stepscope, folder, kept)
+        training = Training(program, folder, kept)
         if "--ring" in kept:
             training.wait_until_full(600)
         time.sleep(60)
@@ -112,33 +147,43 @@ def memory(stepscope, seconds, kept):
     return values
 
 
-def ratios(stepscope, pairs, kept, slot_seconds=2):
-    """Steps without and with what is kept, pair by pair; which is first changes. And the share of the processor's time, in
-    per cent, that Stepscope's threads took."""
+def ratios_of_two(program, pairs, kept):
+    """Seconds of a step without and with what is kept, pair by pair; which is first changes. And the seconds of the processor
+    that Stepscope's threads took, and those of all."""
     with tempfile.TemporaryDirectory() as folder:
-        both = [Training(stepscope, folder, (), 1), Training(stepscope, folder, kept, 1)]
-        time.sleep(3)
+        both = [Training(program, folder, (), 1), Training(program, folder, kept, 1)]
         for training in both:
+            training.steps_until(10)
             training.send(signal.SIGSTOP)
 
         begin = both[1].seconds_of_threads()
         found = []
         for pair in range(pairs):
-            steps = [0, 0]
+            seconds = [0, 0]
             for which in ((0, 1), (1, 0))[pair % 2]:
-                before = both[which].steps()
-                both[which].send(signal.SIGCONT)
-                time.sleep(slot_seconds)
-                both[which].send(signal.SIGSTOP)
-                time.sleep(0.05)
-                steps[which] = both[which].steps() - before
-            found.append(steps)
+                seconds[which] = both[which].seconds_of_step(program.steps_a_slot)
+            found.append(seconds)
 
         used = {name: seconds - begin.get(name, 0) for name, seconds in both[1].seconds_of_threads().items()}
         for training in both:
             training.end()
-    own = sum(seconds for name, seconds in used.items() if name.startswith("stepscope"))
-    return found, 100 * own / sum(used.values())
+    return found, sum(seconds for name, seconds in used.items() if name.startswith("stepscope-")), sum(used.values())
+
+
+def print_ratios(program, pairs, kept):
+    """Two processes of one program differ by their places in memory, too: each ten pairs begin new ones."""
+    found, own, all_threads = [], 0, 0
+    while len(found) < pairs:
+        more, own_more, all_more = ratios_of_two(program, min(10, pairs - len(found)), kept)
+        found += more
+        own, all_threads = own + own_more, all_threads + all_more
+
+    each = sorted(kept / none for none, kept in found)
+    processes = [statistics.median(kept / none for none, kept in found[at:at + 10]) for at in range(0, len(found), 10)]
+    middle = statistics.median(processes)
+    print(f"ratio of a step's seconds: {statistics.median(each):.4f} (median of {len(each)} pairs, quartiles {each[len(each) // 4]:.4f} to "
+          f"{each[-len(each) // 4]:.4f}); medians of {len(processes)} processes {middle:.4f}, {min(processes):.4f} to {max(processes):.4f}; "
+          f"Stepscope's threads took {100 * own / all_threads:.2f} % of the time", flush=True)
 
 
 def reason_of(stepscope, ring):
@@ -159,11 +204,11 @@ def has_stall(stepscope, ring):
     return len(lines) == 2 and lines[1].isdigit() and int(lines[1]) > 400_000_000
 
 
-def stalls(stepscope, count, kept):
+def stalls(program, count, kept):
     """How many stalls are in the ring that each had written."""
     good = 0
     with tempfile.TemporaryDirectory() as folder:
-        training = Training(stepscope, folder, (*kept, "3s", "--on-slow-step", "4x"))
+        training = Training(program, folder, (*kept, "3s", "--on-slow-step", "4x"))
         time.sleep(4)
         for _ in range(count):
             time.sleep(3 + random.random())
@@ -173,7 +218,7 @@ def stalls(stepscope, count, kept):
             training.send(signal.SIGCONT)
             time.sleep(2.5)
             new = set(glob.glob(os.path.join(training.run, "ring-*"))) - before
-            good += len(new) == 1 and has_stall(stepscope, new.pop())
+            good += len(new) == 1 and has_stall(program.stepscope, new.pop())
         training.end()
     return good
 
@@ -186,20 +231,18 @@ def main():
     options.add_argument("--stalls", type=int, default=20)
     options.add_argument("--keep", choices=KEPT, default="ring")
     options.add_argument("--ring", default="20s", help="how much of it is kept: a time or bytes")
+    options.add_argument("--over-doubles", action="store_true", help="train on GPUs of the CUDA double; build the target cuda_doubles first")
     chosen = options.parse_args()
-    kept = KEPT[chosen.keep] + ((chosen.ring,) if chosen.keep != "stream" else ())
-    stepscope = os.path.abspath(os.path.join(chosen.build, "bin/stepscope"))
+    has_ring = "--ring" in KEPT[chosen.keep]
+    kept = KEPT[chosen.keep] + ((chosen.ring,) if has_ring else ())
+    program = Program(chosen.build, chosen.over_doubles)
 
-    if chosen.stalls > 0 and chosen.keep != "stream":
-        print(f"stalls: {stalls(stepscope, chosen.stalls, KEPT[chosen.keep])} of {chosen.stalls} are in the ring that they had written", flush=True)
+    if chosen.stalls > 0 and has_ring:
+        print(f"stalls: {stalls(program, chosen.stalls, KEPT[chosen.keep])} of {chosen.stalls} are in the ring that they had written", flush=True)
     if chosen.pairs > 0:
-        pairs, share = ratios(stepscope, chosen.pairs, kept)
-        found = sorted(none / ring for none, ring in pairs)
-        of_sums = sum(none for none, _ in pairs) / sum(ring for _, ring in pairs)
-        print(f"ratio of steps: {statistics.median(found):.4f} (median of {len(found)} pairs, quartiles {found[len(found) // 4]:.4f} to "
-              f"{found[-len(found) // 4]:.4f}), of the sums {of_sums:.4f}; Stepscope's threads took {share:.2f} % of the time", flush=True)
+        print_ratios(program, chosen.pairs, kept)
     if chosen.minutes > 0:
-        values = memory(stepscope, int(chosen.minutes * 60), kept)
+        values = memory(program, int(chosen.minutes * 60), kept)
         middle, quarter = statistics.median(values), max(len(values) // 4, 1)
         drift = statistics.mean(values[-quarter:]) / statistics.mean(values[:quarter]) - 1
         print(f"memory: {middle:.1f} MiB (median), {100 * (min(values) / middle - 1):+.1f} to {100 * (max(values) / middle - 1):+.1f} % "
