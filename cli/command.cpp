@@ -91,6 +91,8 @@ int terminal_width() {
   return is_known ? size.ws_col : kWithoutTerminal;
 }
 
+int breaking_width() { return is_output_terminal() ? terminal_width() : 0; }
+
 std::string program_folder() {
   std::error_code error;
   auto const program = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -166,7 +168,7 @@ CLI::Validator whole_number(uint64_t low, uint64_t high) {
             return good ? std::string()
                         : fmt::format("{} is not a whole number from {} to {}", text, low, high);
           },
-          fmt::format("{} - {}", low, high)};
+          high < INT64_MAX ? fmt::format("{} - {}", low, high) : fmt::format("{} or more", low)};
 }
 
 void add_one_run_option(CLI::App& app, bool& is_one_run) {

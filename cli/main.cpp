@@ -7,14 +7,16 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/ascii_terminal.h"
 #include "cli/commands.h"
+#include "cli/help/help_formatter.h"
+#include "cli/help/suggestions.h"
 #include "cli/pager.h"
-#include "cli/suggestions.h"
 #include "cli/team.h"
 #include "trace/base/files/truncated_mmap.h"
 #include "trace/base/files/unfinished.h"
@@ -85,6 +87,7 @@ int run(int argc, char** argv) {
       "Stepscope shows where the time and memory of multi-GPU training go, explains why, "
       "and guards both in CI.",
       "stepscope");
+  app.formatter(std::make_shared<HelpFormatter>(breaking_width()));
   add_common_options(app);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "query/tables/fact_tables.h"
+#include "reports/text/layout.h"
 #include "trace/base/names/near_names.h"
 
 namespace stepscope::query {
@@ -42,13 +43,17 @@ std::vector<SchemaTable> schema() {
   return tables;
 }
 
-std::string schema_text() {
+std::string schema_text(int width) {
+  constexpr size_t kMeaningColumn = 40;
   std::string text;
+
   for (SchemaTable const& table : schema()) {
-    text += fmt::format("{}{}: {}\n", text.empty() ? "" : "\n", table.name, table.meaning);
+    std::string const name = fmt::format("{}:", table.name);
+    text += text.empty() ? "" : "\n";
+    text += reports::list_line(name, table.meaning, name.size() + 1, width);
     for (SchemaColumn const& column : table.columns)
-      text +=
-          fmt::format("  {:<28} {:<8} {}\n", column.name, type_text(column.type), column.meaning);
+      text += reports::list_line(fmt::format("  {:<28} {}", column.name, type_text(column.type)),
+                                 column.meaning, kMeaningColumn, width);
   }
   return text;
 }

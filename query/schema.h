@@ -22,8 +22,8 @@ struct SchemaTable {
 
 std::vector<SchemaTable> schema();
 
-/// For `stepscope query --tables`: a paragraph a table.
-std::string schema_text();
+/// For `stepscope query --tables`: a paragraph a table. `width`: columns of the terminal, 0 = none.
+std::string schema_text(int width);
 
 /// SQLite's message with what could be meant, where it is about an unknown table or column.
 std::string with_near_names(std::string const& message);

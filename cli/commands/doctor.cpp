@@ -11,6 +11,7 @@
 #include "analyzer/results/analysis.h"
 #include "cli/commands.h"
 #include "cli/commands/checks.h"
+#include "reports/text/layout.h"
 #include "reports/words/run_notes.h"
 #include "reports/words/trace_integrity.h"
 #include "trace/base/files/mapped_file.h"
@@ -246,30 +247,42 @@ char const* praise(Diagnosis const& diagnosis) {
                                  : "read to its end, nothing was skipped";
 }
 
-void print(Diagnosis const& diagnosis) {
-  std::printf("%s\n", printable(diagnosis.file).c_str());
-  std::printf("  %s, %s events on %zu tracks over %s\n",
-              base::format_bytes(diagnosis.bytes).c_str(),
-              base::format_count(diagnosis.events).c_str(), diagnosis.tracks,
-              base::format_duration(diagnosis.duration_ns).c_str());
+/// What is there, behind a word for what it is.
+void print_line(std::string const& what, std::string const& words, size_t column) {
+  std::fputs(reports::list_line("  " + what, printable(words), column, breaking_width()).c_str(),
+             stdout);
+}
 
-  for (Loss const& loss : diagnosis.losses)
-    std::printf("  lost   %s\n         %s\n", printable(loss.what).c_str(),
-                printable(loss.why).c_str());
-  for (std::string const& doubt : diagnosis.doubts)
-    std::printf("  doubt  %s\n", printable(doubt).c_str());
-  if (diagnosis.losses.empty()) std::printf("  %s\n", praise(diagnosis));
+void print(Diagnosis const& diagnosis) {
+  constexpr size_t kColumn = 9;
+  std::printf("%s\n", printable(diagnosis.file).c_str());
+  print_line("",
+             fmt::format("{}, {} events on {} tracks over {}", base::format_bytes(diagnosis.bytes),
+                         base::format_count(diagnosis.events), diagnosis.tracks,
+                         base::format_duration(diagnosis.duration_ns)),
+             2);
+
+  for (Loss const& loss : diagnosis.losses) {
+    print_line("lost", loss.what, kColumn);
+    print_line("", loss.why, kColumn);
+  }
+  for (std::string const& doubt : diagnosis.doubts) print_line("doubt", doubt, kColumn);
+  if (diagnosis.losses.empty()) print_line("", praise(diagnosis), 2);
 }
 
 /// How far the conclusions can be believed that the files give together.
 void print(model::Run const& run, analyzer::Analysis const& analysis) {
+  constexpr size_t kColumn = 11;
+
   std::printf("\nTrust: %d of 100\n", static_cast<int>(analysis.integrity.score));
-  for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.integrity))
-    std::printf("  fault    %s\n  weakens  %s\n  holds    %s\n", printable(weakness.fault).c_str(),
-                weakness.weakens.c_str(), weakness.holds.c_str());
-  for (std::string const& note : run.notes) std::printf("  note     %s\n", printable(note).c_str());
+  for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.integrity)) {
+    print_line("fault", weakness.fault, kColumn);
+    print_line("weakens", weakness.weakens, kColumn);
+    print_line("holds", weakness.holds, kColumn);
+  }
+  for (std::string const& note : run.notes) print_line("note", note, kColumn);
   for (std::string const& note : reports::run_notes(run, analysis))
-    std::printf("  note     %s\n", printable(note).c_str());
+    print_line("note", note, kColumn);
 }
 
 json json_of(model::Run const& run, analyzer::Analysis const& analysis) {

@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/pager.h"
+#include "reports/text/layout.h"
 #include "reports/words/labels.h"
 #include "trace/base/format.h"
 
@@ -101,6 +102,7 @@ nlohmann::json json_of(import::RankSource const& rank) {
 
 /// Command lines are long, and names of megabytes exist.
 constexpr size_t kMostShownBytes = 4000;
+constexpr size_t kValueColumn = 17;
 
 void print(import::RankSource const& rank) {
   import::TraceSource const& source = rank.source;
@@ -110,8 +112,10 @@ void print(import::RankSource const& rank) {
 
   auto const line = [](std::string const& key, std::string const& value) {
     if (!value.empty())
-      std::printf("  %-14s %s\n", shown(key, kMostShownBytes).c_str(),
-                  shown(value, kMostShownBytes).c_str());
+      std::fputs(reports::list_line("  " + shown(key, kMostShownBytes),
+                                    shown(value, kMostShownBytes), kValueColumn, breaking_width())
+                     .c_str(),
+                 stdout);
   };
 
   line("rank", fmt::format("{} of {}", info.rank, info.world_size));

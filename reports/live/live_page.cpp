@@ -22,7 +22,8 @@ using analyzer::Worth;
 using analyzer::WorthKind;
 using stream::TimePart;
 
-constexpr int kNarrowPage = 80;
+/// Columns without a terminal.
+constexpr int kUsualPage = 80;
 /// Without a record for so many typical steps, and so long, a rank counts as silent.
 constexpr int64_t kSilentSteps = 5, kSilentNs = 10'000'000'000;
 /// Things worth a window that a page has room for.
@@ -110,8 +111,9 @@ std::string table(LiveState const& state, size_t most, Paint const& paint) {
 
   std::string text = aligned(rows, paint);
   if (size_t const shown = rows.size() - 1; shown < state.lines.size())
-    text += paint.dim(fmt::format("and {} more, which are not later and not slower (--all)\n",
-                                  state.lines.size() - shown));
+    text += paint.dim(wrapped(fmt::format("and {} more, which are not later and not slower (--all)",
+                                          state.lines.size() - shown),
+                              paint.width > 0 ? paint.width : kUsualPage, "", "  "));
   return text;
 }
 
@@ -141,8 +143,7 @@ std::string silent_text(LiveState const& state, int width) {
 }
 
 std::string strip_text(std::vector<analyzer::LiveRun::StripStep> strip, int width) {
-  constexpr size_t kLabel = 30;
-  size_t const room = static_cast<size_t>(std::max(width, kNarrowPage)) - kLabel;
+  size_t const room = static_cast<size_t>(std::max(width, kLeastWidth)) - 1;
   if (strip.size() > room) strip.erase(strip.begin(), strip.end() - static_cast<ptrdiff_t>(room));
   if (strip.size() < 2) return {};
 
@@ -154,8 +155,10 @@ std::string strip_text(std::vector<analyzer::LiveRun::StripStep> strip, int widt
                                             static_cast<double>(longest) * 7.999);
     marks += kBlocks[std::min<size_t>(height, 7)];
   }
-  return fmt::format("step length, from step {}, longest {}\n{}\n", count_of(strip.front().step),
-                     base::format_duration(longest), marks);
+  return wrapped(fmt::format("step length, from step {}, longest {}", count_of(strip.front().step),
+                             base::format_duration(longest)),
+                 std::max(width, kLeastWidth), "", "  ") +
+         marks + "\n";
 }
 
 std::string headline(LiveState const& state) {
@@ -268,12 +271,12 @@ LiveState live_state(std::string run, analyzer::LiveRun const& live, size_t stri
 }
 
 std::string live_page(LiveState const& state, size_t most_lines, Paint const& paint) {
-  int const width = paint.width > 0 ? paint.width : kNarrowPage;
+  int const width = paint.width > 0 ? std::max(paint.width, kLeastWidth) : kUsualPage;
   std::string text;
   if (state.lines.empty()) {
     text = fmt::format("{}: no step has ended yet\n", base::printable(state.run));
   } else {
-    text = paint.bold(headline(state)) + "\n";
+    text = heading_text(headline(state), paint);
     text += strip_text(state.strip, width) + "\n" + table(state, most_lines, paint);
     text += silent_text(state, width);
   }

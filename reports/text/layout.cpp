@@ -249,6 +249,20 @@ std::string wrapped_behind(std::string_view text, int width, size_t columns_befo
   return wrapped(text, width, std::string(columns_before, ' '), next_indent).substr(columns_before);
 }
 
+std::string list_line(std::string_view name, std::string_view words, size_t column, int width) {
+  constexpr size_t kLeastRoom = 28, kBelow = 6;
+  auto const room = static_cast<size_t>(width > 0 ? std::max(width, kLeastWidth) : 100'000);
+  bool const is_narrow = column + kLeastRoom > room;
+  std::string const indent(is_narrow ? std::min(column, kBelow) : column, ' ');
+  auto const limit = static_cast<int>(room);
+
+  if (words.empty()) return wrapped(name, limit, "", "    ");
+  if ((is_narrow && !name.empty()) || columns_of(name) >= column)
+    return wrapped(name, limit, "", "    ") + wrapped(words, limit, indent, indent);
+  std::string const before = std::string(name) + std::string(indent.size() - columns_of(name), ' ');
+  return before + wrapped_behind(words, limit, columns_of(before), indent);
+}
+
 std::string aligned_before_names(std::vector<std::vector<std::string>> const& rows,
                                  std::vector<std::string> const& names, Paint const& paint,
                                  int width) {

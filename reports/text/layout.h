@@ -47,6 +47,9 @@ std::string wrapped(std::string_view text, int width, std::string_view first_ind
 /// The same where so many columns of the first line are taken.
 std::string wrapped_behind(std::string_view text, int width, size_t columns_before,
                            std::string_view next_indent);
+/// A line of a list: `words` behind a name, from `column` on, broken at the end of the terminal.
+/// Where that leaves little room, the words are below the name. `width` 0 = into a file: unbroken.
+std::string list_line(std::string_view name, std::string_view words, size_t column, int width);
 /// A line of its own in bold letters, or several where one does not hold it.
 std::string heading_text(std::string_view text, Paint const& paint);
 using base::columns_of;

@@ -1,8 +1,8 @@
 #include "cli/commands/checks.h"
 
-#include <algorithm>
 #include <cstdio>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
@@ -50,18 +50,17 @@ constexpr size_t kFoundColumn = 29;
 
 void print_check(doctor::Check const& check, VerdictWords const& words) {
   bool const color = use_color();
-  std::string const indent(kFoundColumn, ' ');
-  // Scripts look for whole sentences.
-  constexpr int kUnbroken = 100'000;
-  int const width = is_output_terminal() ? std::max(terminal_width(), 40) : kUnbroken;
+  std::string const verdict = fmt::format("{:<4}", word_for(check.verdict, words));
+  std::string const line =
+      reports::list_line(fmt::format("{}  {}", verdict, base::printable(check.name)),
+                         base::printable(check.found), kFoundColumn, breaking_width());
 
-  std::string const found = reports::wrapped(base::printable(check.found), width, indent, indent);
-  std::printf("%s%-4s%s  %-22s %s", color ? color_for(check.verdict) : "",
-              word_for(check.verdict, words), color ? "\033[0m" : "",
-              base::printable(check.name).c_str(), found.c_str() + kFoundColumn);
+  std::printf("%s%s%s%s", color ? color_for(check.verdict) : "", verdict.c_str(),
+              color ? "\033[0m" : "", line.c_str() + verdict.size());
   if (!check.fix.empty())
     std::fputs(
-        reports::wrapped(base::printable(check.fix), width, indent + "→ ", indent + "  ").c_str(),
+        reports::list_line("", "→ " + base::printable(check.fix), kFoundColumn, breaking_width())
+            .c_str(),
         stdout);
   std::fflush(stdout);
 }

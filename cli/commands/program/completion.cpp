@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/suggestions.h"
+#include "cli/help/suggestions.h"
 
 namespace stepscope::cli {
 namespace {

@@ -142,7 +142,9 @@ TEST_F(CommandLine, TablesFitTerminalsOf80And40Columns) {
     for (std::string const command :
          {"analyze slow", "compare run --vs slow", "whatif slow",
           "whatif slow --change class:compute=/2", "check slow --baseline run", "top slow",
-          "top slow --of ranges", "report --series two run -o series.html"}) {
+          "top slow --of ranges", "report --series two run -o series.html", "--help",
+          "record --help", "analyze --help", "whatif --help", "info slow", "doctor slow",
+          "query --tables", "trigger --help", "tune --help", "live --help", "ps --help"}) {
       Outcome const outcome = shell(
           "env NO_COLOR=1 LANG=C.UTF-8 TERM=xterm script -qec \"stty cols " +
           std::to_string(width) + "; " + program() + " --no-pager " + command + "\" /dev/null");

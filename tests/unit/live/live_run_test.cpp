@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
+#include <string>
 
 #include <gmock/gmock.h>
 
@@ -145,11 +147,11 @@ TEST(LivePage, FitsEightyColumnsAndObeysNoName) {
   EXPECT_THAT(page, AllOf(Not(HasSubstr("\x1b")), HasSubstr("and 3 more"),
                           HasSubstr("and 2 more problems"), HasSubstr("251")));
   EXPECT_THAT(page, ::testing::ContainsRegex("step length, from step [0-9,]+, longest .*\n.*█"));
-  for (size_t begin = 0; begin < page.size();) {
-    size_t const end = page.find('\n', begin);
-    EXPECT_LE(reports::columns_of(page.substr(begin, end - begin)), 80U)
-        << page.substr(begin, end - begin);
-    begin = end + 1;
+  for (size_t const width : {80U, 40U}) {
+    std::istringstream lines(
+        reports::live_page(state, 3, {.color = false, .width = static_cast<int>(width)}));
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_LE(reports::columns_of(line), width) << line;
   }
 }
 

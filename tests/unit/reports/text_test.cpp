@@ -140,6 +140,18 @@ TEST(Wrapped, shortens_short_names_more_where_no_line_holds_them_and_nothing_els
   EXPECT_THAT(wrapped("a " + name, 100, "", ""), HasSubstr(name));
 }
 
+TEST(ListLine, has_words_behind_the_name_or_below_it) {
+  std::string const words = "one two three four five six seven eight nine";
+  EXPECT_EQ(list_line("  name", words, 10, 0), "  name    " + words + "\n");
+  EXPECT_EQ(list_line("  name", words, 10, 40),
+            "  name    one two three four five six\n          seven eight nine\n");
+  EXPECT_EQ(list_line("  name", words, 30, 40),
+            "  name\n      one two three four five six seven\n      eight nine\n");
+  EXPECT_EQ(list_line("  a-name-of-many", "words", 10, 0), "  a-name-of-many\n          words\n");
+  EXPECT_EQ(list_line("  flag", "", 10, 40), "  flag\n");
+  EXPECT_EQ(list_line("", "→ words", 30, 40), "      → words\n");
+}
+
 TEST(AnalysisText, has_no_escape_codes_unless_colour_is_asked_for) {
   Sample const sample = make_slow_sample();
   EXPECT_THAT(analysis_text(sample.run, sample.analysis), Not(HasSubstr("\x1b")));

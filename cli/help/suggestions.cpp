@@ -1,4 +1,4 @@
-#include "cli/suggestions.h"
+#include "cli/help/suggestions.h"
 
 #include <fmt/format.h>
 
