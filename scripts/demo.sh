@@ -6,7 +6,7 @@
 #   scripts/demo.sh [option of `stepscope profile cifar10`…]      e.g. --steps 100, --device host:4
 #
 # STEPSCOPE_DEMO_DIR is where it writes (demo). STEPSCOPE_DEMO_BIN is the bin folder of an unpacked bundle or of an installation:
-# then nothing is built.
+# then nothing is built. Without it, and where nothing is built yet, a bundle unpacked here or beside this folder is used.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
@@ -18,12 +18,12 @@ bin=${STEPSCOPE_DEMO_BIN:-build/release/bin}
 input_delay_ms=50
 
 build_programs() {
-  scripts/setup.sh
-  say "Building (build/release)"
   if [[ ! -x $bin/stepscope ]]; then
-    note "The first time this takes about 12 minutes on 2 cores. With a binary bundle at hand nothing is built:"
+    note "Building takes about 12 minutes on 2 cores the first time. With a binary bundle at hand nothing is built:"
     note "STEPSCOPE_DEMO_BIN=stepscope-…/bin scripts/demo.sh"
   fi
+  scripts/setup.sh
+  say "Building (build/release)"
   configure release
   grep -q '^STEPSCOPE_NVTX_INCLUDE:PATH=/' build/release/CMakeCache.txt ||
     die "the demo traces with NVTX, whose headers are neither here nor could be downloaded: install a CUDA toolkit, or get" \
@@ -31,7 +31,22 @@ build_programs() {
   build release demo_programs
 }
 
-if [[ -z ${STEPSCOPE_DEMO_BIN:-} ]]; then
+# bundle: the bin folder of a bundle that is unpacked here or beside this folder; nothing where there is none.
+bundle() {
+  local program
+  for program in stepscope-*/bin/stepscope ../stepscope-*/bin/stepscope; do
+    if [[ -x $program ]]; then
+      dirname "$program"
+      return
+    fi
+  done
+}
+
+found=$(bundle)
+if [[ -z ${STEPSCOPE_DEMO_BIN:-} && ! -x $bin/stepscope && -n $found ]]; then
+  bin=$found
+  note "The programs are those of the bundle $found"
+elif [[ -z ${STEPSCOPE_DEMO_BIN:-} ]]; then
   build_programs
 elif [[ ! -x $bin/stepscope ]]; then
   die "$bin/stepscope: is no program; STEPSCOPE_DEMO_BIN names the folder that has it"

@@ -22,12 +22,21 @@ std::string content_policy() {
       scripts);
 }
 
-/// A style element with the parts' colours as CSS variables: --KEY.
+/// The angle of a CSS gradient whose stripes have that direction, in degrees.
+int gradient_angle(Hatch hatch) {
+  if (hatch == Hatch::kLevel) return 180;
+  return hatch == Hatch::kFalling ? 45 : 135;
+}
+
+/// A style element with the parts' colours as CSS variables, --KEY, and the direction in which idle
+/// time is hatched, --KEY-hatch.
 std::string part_colours() {
   std::string light, dark;
   for (int i = 0; i < kPartCount; ++i) {
     light += fmt::format("--{}:#{:06x};", part(i).key, part(i).light);
     dark += fmt::format("--{}:#{:06x};", part(i).key, part(i).dark);
+    if (part(i).idle)
+      light += fmt::format("--{}-hatch:{}deg;", part(i).key, gradient_angle(part(i).hatch));
   }
 
   return fmt::format(

@@ -18,8 +18,8 @@
 namespace stepscope::reports {
 namespace {
 
-// Order: the three classes, then analyzer::IdleCause. Blue, vermilion, purple, orange, green and
-// sky stay apart for the common kinds of colour blindness; idle time also has another shape.
+// Order: the three classes, then analyzer::IdleCause. The three classes stay apart for all kinds of
+// colour blindness. Idle time is hatched: causes that do not stay apart differ in its direction.
 constexpr std::array<Part, kPartCount> kParts = {{
     {"compute", "compute", "The device computes.", false, 0x0072B2, 0x2F8FD0},
     {"exposed_comm", "exposed communication", "The device only communicates: no compute hides it.",
@@ -28,28 +28,30 @@ constexpr std::array<Part, kPartCount> kParts = {{
      "The device only copies: neither compute nor communication hides it.", false, 0xB5639B,
      0xCC79A7},
     {"profiler", "profiler overhead", "Idle while the profiler did its own work.", true, 0x5D4037,
-     0xA1887F},
+     0xA1887F, Hatch::kFalling},
     {"allocation", "memory allocation",
-     "Idle while the launching thread allocates or frees device memory.", true, 0x882255, 0xC2557F},
+     "Idle while the launching thread allocates or frees device memory.", true, 0x882255, 0xC2557F,
+     Hatch::kLevel},
     {"sync", "blocking synchronization",
      "Idle while the launching thread blocks in a synchronization although device work is over.",
-     true, 0x00876A, 0x1FA587},
+     true, 0x00876A, 0x1FA587, Hatch::kRising},
     {"input", "waiting for input", "Idle while the launching thread waits for input data.", true,
-     0xE69F00, 0xF0B030},
+     0xE69F00, 0xF0B030, Hatch::kRising},
     {"dependency", "waiting for another stream",
      "Idle: the next operation is launched but waits for an event of the same rank.", true,
-     0x8868B0, 0xA58BD0},
+     0x8868B0, 0xA58BD0, Hatch::kRising},
     {"peer", "waiting for another rank",
      "Idle: the next operation is launched but waits for a rank that is late.", true, 0x56A8DC,
-     0x7CC4EF},
+     0x7CC4EF, Hatch::kRising},
     {"graph", "inside a CUDA graph", "Idle inside or between the nodes of a CUDA graph.", true,
-     0x3F9E94, 0x5CBDB2},
+     0x3F9E94, 0x5CBDB2, Hatch::kFalling},
     {"launch_starved", "launch-bound",
-     "Idle because the host had not launched the next operation yet.", true, 0xC2AC00, 0xDED046},
+     "Idle because the host had not launched the next operation yet.", true, 0xC2AC00, 0xDED046,
+     Hatch::kFalling},
     {"launch_latency", "launch latency", "Idle for the device's own start latency.", true, 0xA8ADB5,
-     0x8A919C},
+     0x8A919C, Hatch::kLevel},
     {"unexplained", "unexplained", "Idle for a reason that the trace does not show.", true,
-     0x5B616B, 0x6D7480},
+     0x5B616B, 0x6D7480, Hatch::kRising},
 }};
 
 // Order: analyzer::PathClass.
@@ -93,9 +95,10 @@ Part const& translated(Part const& english) {
   if (language() == Language::kEnglish) return english;
   thread_local std::map<std::pair<Language, Part const*>, Part> translated;
   auto const [known, is_new] = translated.try_emplace({language(), &english}, english);
-  if (is_new)
-    known->second = {english.key,  tr(english.label), tr(english.meaning),
-                     english.idle, english.light,     english.dark};
+  if (is_new) {
+    known->second.label = tr(english.label);
+    known->second.meaning = tr(english.meaning);
+  }
   return known->second;
 }
 

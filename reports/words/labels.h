@@ -10,15 +10,20 @@
 
 namespace stepscope::reports {
 
+/// The direction of the lines in bars of idle time. Parts whose colours look alike to readers who
+/// are colour-blind differ in it.
+enum class Hatch : uint8_t { kNone, kRising, kFalling, kLevel };
+
 /// A part of a step's or a window's time. The parts of a TimeSplit sum to its window. Texts, pages
 /// and the viewer take names and colours from here, so that one cause looks the same everywhere.
 struct Part {
-  std::string_view key;      ///< stable: JSON key of the cause, CSS class
-  std::string_view label;    ///< for people, in the middle of a sentence
-  std::string_view meaning;  ///< one sentence: what the device was doing
-  bool idle;                 ///< the device did nothing
-  uint32_t light = 0;        ///< 0xRRGGBB on a light background; only of part()
-  uint32_t dark = 0;         ///< 0xRRGGBB on a dark background; only of part()
+  std::string_view key;        ///< stable: JSON key of the cause, CSS class
+  std::string_view label;      ///< for people, in the middle of a sentence
+  std::string_view meaning;    ///< one sentence: what the device was doing
+  bool idle;                   ///< the device did nothing
+  uint32_t light = 0;          ///< 0xRRGGBB on a light background; only of part()
+  uint32_t dark = 0;           ///< 0xRRGGBB on a dark background; only of part()
+  Hatch hatch = Hatch::kNone;  ///< of idle time; only of part()
 };
 using analyzer::kPartCount;
 /// The words of a part of a TimeSplit (analyzer/results/time_split.h).

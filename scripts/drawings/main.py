@@ -100,8 +100,12 @@ def check_colours():
 
     known = of_parts | of_page
     colours = {name: (kind[1], kind[2]) for name, kind in palette.KINDS.items()} | {name: ink for name, ink in palette.INKS.items() if name != "good"}
-    return [f"scripts/drawings/palette.py: {name} has {one} and {other}, which the report does not have"
-            for name, (one, other) in colours.items() if (one[1:], other[1:]) not in known]
+    faults = [f"scripts/drawings/palette.py: {name} has {one} and {other}, which the report does not have"
+              for name, (one, other) in colours.items() if (one[1:], other[1:]) not in known]
+
+    hatches = dict(re.findall(r'\{"([a-z_]+)"[^}]*hatch::k([a-z]+)\}', labels))
+    return faults + [f"scripts/drawings/palette.py: {name} is hatched “{kind[3]}”, in the report “{hatches.get(name, '')}”"
+                     for name, kind in palette.KINDS.items() if kind[3] != hatches.get(name, "")]
 
 
 def check_document(path, text):

@@ -1,28 +1,28 @@
-"""Colours of the drawings: those of the report (reports/words/labels.cpp, reports/web/report.css), each for light and dark pages."""
+"""Colours and hatches of the drawings: those of the report (reports/words/labels.cpp, reports/web/report.css), each for light and dark pages."""
 
-# What a block stands for: its name on a drawing's legend, the colours (light, dark), idle time is hatched.
+# What a block stands for: its name on a drawing's legend, the colours (light, dark), how idle time is hatched.
 KINDS = {
-    "compute": ("compute", "#0072b2", "#2f8fd0", False),
-    "comm": ("communication", "#d55e00", "#e8742a", False),
-    "copy": ("copy", "#b5639b", "#cc79a7", False),
-    "allocation": ("memory allocation", "#882255", "#c2557f", True),
-    "sync": ("blocking synchronization", "#00876a", "#1fa587", True),
-    "input": ("waiting for input", "#e69f00", "#f0b030", True),
-    "dependency": ("waiting for another stream", "#8868b0", "#a58bd0", True),
-    "peer": ("waiting for another rank", "#56a8dc", "#7cc4ef", True),
-    "graph": ("inside a CUDA graph", "#3f9e94", "#5cbdb2", True),
-    "launch_starved": ("launch-bound", "#c2ac00", "#ded046", True),
-    "launch_latency": ("launch latency", "#a8adb5", "#8a919c", True),
-    "profiler": ("profiler overhead", "#5d4037", "#a1887f", True),
-    "unexplained": ("unexplained", "#5b616b", "#6d7480", True),
-    "host": ("work of the host", "#c3cddb", "#465061", False),
-    "launch": ("launch calls", "#8f98a6", "#7d8796", False),
-    "other": ("other", "#a8adb5", "#8a919c", False),
-    "weights": ("weights", "#0072b2", "#2f8fd0", False),
-    "gradients": ("gradients", "#d55e00", "#e8742a", False),
-    "optimizer": ("optimizer", "#8868b0", "#a58bd0", False),
-    "activations": ("activations", "#00876a", "#1fa587", False),
-    "workspace": ("workspace", "#e69f00", "#f0b030", False),
+    "compute": ("compute", "#0072b2", "#2f8fd0", ""),
+    "comm": ("communication", "#d55e00", "#e8742a", ""),
+    "copy": ("copy", "#b5639b", "#cc79a7", ""),
+    "allocation": ("memory allocation", "#882255", "#c2557f", "level"),
+    "sync": ("blocking synchronization", "#00876a", "#1fa587", "rising"),
+    "input": ("waiting for input", "#e69f00", "#f0b030", "rising"),
+    "dependency": ("waiting for another stream", "#8868b0", "#a58bd0", "rising"),
+    "peer": ("waiting for another rank", "#56a8dc", "#7cc4ef", "rising"),
+    "graph": ("inside a CUDA graph", "#3f9e94", "#5cbdb2", "falling"),
+    "launch_starved": ("launch-bound", "#c2ac00", "#ded046", "falling"),
+    "launch_latency": ("launch latency", "#a8adb5", "#8a919c", "level"),
+    "profiler": ("profiler overhead", "#5d4037", "#a1887f", "falling"),
+    "unexplained": ("unexplained", "#5b616b", "#6d7480", "rising"),
+    "host": ("work of the host", "#c3cddb", "#465061", ""),
+    "launch": ("launch calls", "#8f98a6", "#7d8796", ""),
+    "other": ("other", "#a8adb5", "#8a919c", ""),
+    "weights": ("weights", "#0072b2", "#2f8fd0", ""),
+    "gradients": ("gradients", "#d55e00", "#e8742a", ""),
+    "optimizer": ("optimizer", "#8868b0", "#a58bd0", ""),
+    "activations": ("activations", "#00876a", "#1fa587", ""),
+    "workspace": ("workspace", "#e69f00", "#f0b030", ""),
 }
 
 # Text and lines (light, dark). The text has a contrast of 4.5 : 1 and more on white, #1b1b1f and #0d1117.
@@ -55,7 +55,8 @@ def ink_on(fill):
     return max(("#ffffff", "#000000"), key=lambda ink: contrast(ink, fill))
 
 
-def is_idle(kind):
+def hatch(kind):
+    """The direction of its lines; "" of what is not idle time."""
     return KINDS[kind][3]
 
 
@@ -65,8 +66,8 @@ def faults():
     for name, inks in INKS.items():
         found += [f"{name} on {page}" for ink, pages in zip(inks, PAGES) for page in pages if contrast(ink, page) < MIN_CONTRAST]
 
-    for name, (_, light, dark, idle) in KINDS.items():
-        found += [f"text on {name} ({fill})" for fill in (light, dark) if not idle and contrast(ink_on(fill), fill) < MIN_CONTRAST]
+    for name, (_, light, dark, lines) in KINDS.items():
+        found += [f"text on {name} ({fill})" for fill in (light, dark) if not lines and contrast(ink_on(fill), fill) < MIN_CONTRAST]
     return found
 
 

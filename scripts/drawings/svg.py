@@ -10,6 +10,7 @@ import palette
 WIDTH = 680
 MARGIN = 12
 SMALL, NORMAL, LARGE = 11, 12, 13
+ANGLES = {"rising": 45, "falling": -45, "level": 90}  # degrees, clockwise from upright
 
 # Widths of the letters from blank to ~ in hundredths of the font's size: DejaVu Sans, the widest of the usual system fonts.
 PLAIN = [32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84, 84, 84,
@@ -75,7 +76,7 @@ class Drawing:
 
     def box(self, x, y, width, height, kind, radius=2):
         """A filled rectangle; idle time is hatched in its colour."""
-        if not palette.is_idle(kind):
+        if not palette.hatch(kind):
             self.add("rect", [f"f-{kind}"], x=x, y=y, width=width, height=height, rx=radius)
             return
 
@@ -141,7 +142,7 @@ class Drawing:
         return f"<style>{BASE}{light}@media(prefers-color-scheme:dark){{{dark}}}</style>"
 
     def definitions(self):
-        hatchings = [f'<pattern id="{kind}" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+        hatchings = [f'<pattern id="{kind}" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate({ANGLES[palette.hatch(kind)]})">'
                      f'<rect class="f-{kind}" width="7" height="7" fill-opacity=".25"/><rect class="f-{kind}" width="1.6" height="7" fill-opacity=".75"/></pattern>'
                      for kind in sorted(self.patterns)]
         return f"<defs>{''.join(hatchings)}</defs>" if hatchings else ""

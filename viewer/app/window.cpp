@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,9 +84,8 @@ class Window {
 
     glfwMakeContextCurrent(window.handle_);
     glfwSwapInterval(1);
-    float scale = forced_scale;
-    if (scale <= 0) scale = window_scale(window.handle_);
-    window.scale_ = std::clamp(scale, 0.5F, 4.0F);
+    window.is_scale_forced_ = forced_scale > 0;
+    window.scale_ = clamped(window.is_scale_forced_ ? forced_scale : window_scale(window.handle_));
 
     ImGui::CreateContext();
     ImGui::GetIO().IniFilename = nullptr;
@@ -104,6 +104,7 @@ class Window {
       : initialised_(std::exchange(other.initialised_, false)),
         handle_(std::exchange(other.handle_, nullptr)),
         paints_(other.paints_),
+        is_scale_forced_(other.is_scale_forced_),
         scale_(other.scale_) {}
   Window& operator=(Window&&) = delete;
   Window(Window const&) = delete;
@@ -119,10 +120,13 @@ class Window {
   }
 
   [[nodiscard]] GLFWwindow* handle() const { return handle_; }
-  /// Before a frame: colours, and text of this size.
+  /// Before a frame: colours, and text of this size on the screen where the window is now.
   void set_look(Theme theme, float text_size) {
-    if (text_size != text_size_) {
+    float const scale = is_scale_forced_ ? scale_ : clamped(window_scale(handle_));
+    // Sizes in whole pixels give scales that differ by nothing that is seen.
+    if (text_size != text_size_ || std::abs(scale - scale_) > 0.02F) {
       text_size_ = text_size;
+      scale_ = scale;
       ImGui::GetIO().Fonts->Clear();
       load_fonts(scale_ * text_size_);
       ImGui_ImplOpenGL3_DestroyDeviceObjects();  // the next frame makes them anew
@@ -132,9 +136,12 @@ class Window {
 
  private:
   Window() = default;
+  static float clamped(float scale) { return std::clamp(scale, 0.5F, 4.0F); }
+
   bool initialised_ = false;
   GLFWwindow* handle_ = nullptr;
   bool paints_ = false;  ///< OpenGL is there
+  bool is_scale_forced_ = false;
   float scale_ = 1;      ///< of the screen
   float text_size_ = 1;  ///< on top of that
 };
@@ -150,7 +157,8 @@ void paint(PixelSize pixels) {
 bool has_input() {
   ImGuiIO const& io = ImGui::GetIO();
   bool keys = false;
-  for (Key const key : {Key::kA, Key::kD, Key::kS, Key::kW, Key::kLeft, Key::kRight})
+  for (Key const key :
+       {Key::kA, Key::kD, Key::kS, Key::kW, Key::kLeft, Key::kRight, Key::kUp, Key::kDown})
     keys = keys || key_down(key);
   bool const moved =
       io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseWheel != 0 || io.MouseWheelH != 0;

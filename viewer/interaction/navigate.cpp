@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "viewer/event_store/event_store.h"
+#include "viewer/queries/step_comparison.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -136,6 +137,60 @@ void step_place(ViewState& state, Scene const& scene, int direction, float rows_
   focus_finding(state, scene, {state.finding->finding, static_cast<uint32_t>(next)}, rows_height);
 }
 
+namespace {
+
+TimeWindow window_of(Scene const& scene, analyzer::StepPeriod const& step) {
+  return {static_cast<double>(scene.to_view(step.when.begin)),
+          static_cast<double>(scene.to_view(step.when.end))};
+}
+
+/// The bar that is seen: of one step that of the chosen device, else the step in the middle of the
+/// window. `bars` has some.
+size_t step_in_middle(Scene const& scene, ViewState const& state, StepBars const& bars) {
+  auto const is_before = [&](analyzer::StepPeriod const& step) {
+    if (bars.is_one_step) return scene.device_of(step.step->ref).value_or(0) < state.device;
+    return window_of(scene, step).end <= (state.window.begin + state.window.end) / 2;
+  };
+  auto const found = std::partition_point(bars.steps.begin(), bars.steps.end(), is_before);
+  return std::min(static_cast<size_t>(found - bars.steps.begin()), bars.steps.size() - 1);
+}
+
+}  // namespace
+
+bool go_to_step(ViewState& state, Scene const& scene, int direction) {
+  StepBars const bars = step_bars(scene, state.device);
+  if (bars.steps.empty()) return false;
+
+  size_t const middle = step_in_middle(scene, state, bars);
+  auto next = static_cast<int64_t>(middle) + direction;
+  constexpr double kMostShown = 2.5;  // in lengths of a step: more than that are many
+  if (!bars.is_one_step &&
+      state.window.span() > kMostShown * window_of(scene, bars.steps[middle]).span()) {
+    auto const is_earlier = [&](double limit) {
+      return [&scene, limit](analyzer::StepPeriod const& step) {
+        return window_of(scene, step).begin < limit;
+      };
+    };
+    double const limit = direction > 0 ? state.window.begin : state.window.end;
+    next = std::partition_point(bars.steps.begin(), bars.steps.end(), is_earlier(limit)) -
+           bars.steps.begin() - (direction > 0 ? 0 : 1);
+  }
+  if (next < 0 || next >= static_cast<int64_t>(bars.steps.size())) return false;
+
+  analyzer::StepPeriod const& step = bars.steps[static_cast<size_t>(next)];
+  state.device = scene.device_of(step.step->ref).value_or(state.device);
+  frame(state, scene, {scene.to_view(step.when.begin), scene.to_view(step.when.end)});
+  return true;
+}
+
+void compare_step(ViewState& state, Scene const& scene) {
+  StepBars const bars = step_bars(scene, state.device);
+  if (bars.steps.empty()) return;
+  analyzer::StepPeriod const& step = bars.steps[step_in_middle(scene, state, bars)];
+  state.panels.compared = static_cast<uint32_t>(step.step - scene.analysis.steps.data());
+  state.panels.tab = Tab::kStatistics;
+}
+
 void mark_selection(ViewState& state, Scene const& scene) {
   if (!state.selection) return;
   model::Interval const when = scene.when(*state.selection);
@@ -256,6 +311,8 @@ void dismiss(ViewState& state) {
     state.tracks.filter.clear();
   } else if (state.search.open) {
     state.search = {};
+  } else if (state.panels.keys != KeyPlace::kTimeline) {
+    if (!state.panels.keys_left_table) state.panels.keys = KeyPlace::kTimeline;
   } else if (state.panels.compared) {
     state.panels.compared.reset();
   } else if (state.range) {

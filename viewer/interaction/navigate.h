@@ -43,6 +43,11 @@ void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidenc
 
 /// The next (+1) or previous (−1) finding in their order. False at the end.
 bool step_finding(ViewState& state, Scene const& scene, int direction, float rows_height);
+/// Shows the next (+1) or previous (−1) step of the chosen device; of a run of one step that of the
+/// next device. Where many are seen, it is the first or the last of them. False at the end.
+bool go_to_step(ViewState& state, Scene const& scene, int direction);
+/// Compares the step in the middle of the window with the median one, in the panel Statistics.
+void compare_step(ViewState& state, Scene const& scene);
 /// The selection's time becomes the marked range.
 void mark_selection(ViewState& state, Scene const& scene);
 

@@ -7,8 +7,10 @@
 
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/notes.h"
+#include "viewer/main_window/key_focus.h"
 #include "viewer/panels/compared/run_pair.h"
 #include "viewer/panels/panels.h"
+#include "viewer/queries/step_comparison.h"
 #include "viewer/scene/track_choice.h"
 
 namespace stepscope::viewer {
@@ -70,6 +72,20 @@ float other_text_size(Scope scope, float factor) {
   return std::clamp(wanted, kSmallestText, kLargestText);
 }
 
+bool has_notice(Scope scope) {
+  auto const* const status = scope.window.status;
+  return has_session(scope) && !(status->notice.empty() && status->file_notice.empty());
+}
+void put_notice_away(Scope scope) {
+  bool const of_files = !scope.window.status->file_notice.empty();
+  (of_files ? scope.window.requests->file_notice_seen : scope.window.requests->notice_seen) = true;
+}
+
+/// How much wider or higher a panel gets at once, in pixels at scale 1. The window clamps it.
+constexpr float kPanelStep = 60;
+
+bool has_steps(Scope scope) { return !step_bars(scope.scene, scope.state.device).steps.empty(); }
+
 constexpr std::array kFileActions = {
     Action{Menu::kFile, "Open…", with_ctrl(Key::kO),
            [](Scope s) { s.window.requests->ask_path = true; }, has_session, nullptr, false},
@@ -120,8 +136,12 @@ constexpr std::array kViewActions = {
            [](Scope s) { zoom_to_selection(s.state, s.scene); }, nullptr, nullptr, false},
     Action{Menu::kView, "Mark the selection's time", pressed(Key::kM),
            [](Scope s) { mark_selection(s.state, s.scene); }, has_selection, nullptr, false},
+    Action{Menu::kView, "Put the message away", pressed(Key::kEscape), put_notice_away, has_notice,
+           nullptr, false},
     Action{Menu::kView, "Close or clear one thing", pressed(Key::kEscape),
            [](Scope s) { dismiss(s.state); }, nullptr, nullptr, false},
+    Action{Menu::kView, "Keys to the next part of the window", pressed(Key::kF6),
+           [](Scope s) { hand_keys_on(s.state); }, nullptr, nullptr, false},
     Action{Menu::kView, "Critical path in the timeline", typed('p'),
            [](Scope s) { s.state.panels.path = !s.state.panels.path; }, nullptr,
            [](Scope s) { return s.state.panels.path; }, true},
@@ -131,6 +151,34 @@ constexpr std::array kViewActions = {
     Action{Menu::kView, "Smaller text", with_ctrl(Key::kMinus),
            [](Scope s) { s.state.panels.text_size = other_text_size(s, 1 / kTextStep); }, nullptr,
            nullptr, false},
+    Action{Menu::kView,
+           "Wider column at the right",
+           {},
+           [](Scope s) { s.state.panels.side_width += kPanelStep; },
+           nullptr,
+           nullptr,
+           true},
+    Action{Menu::kView,
+           "Narrower column at the right",
+           {},
+           [](Scope s) { s.state.panels.side_width -= kPanelStep; },
+           nullptr,
+           nullptr,
+           false},
+    Action{Menu::kView,
+           "Higher panel below",
+           {},
+           [](Scope s) { s.state.panels.bottom_height += kPanelStep; },
+           nullptr,
+           nullptr,
+           false},
+    Action{Menu::kView,
+           "Lower panel below",
+           {},
+           [](Scope s) { s.state.panels.bottom_height -= kPanelStep; },
+           nullptr,
+           nullptr,
+           false},
     Action{Menu::kView,
            "Light colours",
            {},
@@ -196,6 +244,17 @@ constexpr std::array kGoActions = {
            false},
     Action{Menu::kGo, "Previous place of the finding", typed('K'),
            [](Scope s) { step_place(s.state, s.scene, -1, s.rows_height); }, has_places, nullptr,
+           false},
+    Action{Menu::kGo, "Next step", typed('}'), [](Scope s) { go_to_step(s.state, s.scene, 1); },
+           has_steps, nullptr, true},
+    Action{Menu::kGo, "Previous step", typed('{'),
+           [](Scope s) { go_to_step(s.state, s.scene, -1); }, has_steps, nullptr, false},
+    Action{Menu::kGo,
+           "Compare the step with the median one",
+           {},
+           [](Scope s) { compare_step(s.state, s.scene); },
+           has_steps,
+           nullptr,
            false},
     Action{Menu::kGo, "Note here (while there is no search)", typed('n'),
            [](Scope s) { add_note(s.state, s.scene); }, nullptr, nullptr, true},
@@ -276,59 +335,18 @@ constexpr std::array kHelpActions = {
 
 constexpr std::array kGestures = {
     Gesture{"wheel, W S", "zoom at the mouse"},
-    Gesture{"drag, A D, arrows", "move"},
+    Gesture{"drag, A D, left, right", "move"},
     Gesture{"shift + drag, drag on the ruler", "mark a range: panels show it"},
     Gesture{"shift + wheel", "move in time"},
-    Gesture{"ctrl + wheel, wheel over the names", "scroll the tracks"},
+    Gesture{"ctrl + wheel, wheel over the names, up, down", "scroll the tracks"},
     Gesture{"click", "select; on a name: open or close the group"},
     Gesture{"right click on a name", "pin, hide, move the track"},
     Gesture{"drag a name", "move the track among its neighbours; Esc cancels"},
     Gesture{"double-click", "zoom to it"},
     Gesture{"click, shift + click on a step", "show it; compare it with the median step"},
     Gesture{"Enter in the search", "next hit"},
+    Gesture{"after F6: arrows, space", "choose, press; Esc: back to the timeline"},
 };
-
-char const* key_name(Key key) {
-  switch (key) {
-    case Key::kA:
-      return "A";
-    case Key::kD:
-      return "D";
-    case Key::kF:
-      return "F";
-    case Key::kM:
-      return "M";
-    case Key::kO:
-      return "O";
-    case Key::kP:
-      return "P";
-    case Key::kS:
-      return "S";
-    case Key::kW:
-      return "W";
-    case Key::kEscape:
-      return "Esc";
-    case Key::kBackspace:
-      return "Backspace";
-    case Key::kEnter:
-      return "Enter";
-    case Key::kLeft:
-      return "Left";
-    case Key::kRight:
-      return "Right";
-    case Key::kUp:
-      return "Up";
-    case Key::kDown:
-      return "Down";
-    case Key::kHome:
-      return "Home";
-    case Key::kEqual:
-      return "=";
-    case Key::kMinus:
-      return "-";
-  }
-  return "";
-}
 
 Action action_of(Panel const& panel) {
   Action action;
@@ -406,26 +424,6 @@ bool is_enabled(Action const& action, ActionScope const& scope) {
   return action.is_enabled == nullptr || action.is_enabled(scope);
 }
 
-std::string words_of(Shortcut const& shortcut) {
-  char const c = shortcut.typed;
-  if (c >= 'A' && c <= 'Z') return std::string("Shift+") + c;
-  if (c >= 'a' && c <= 'z') return std::string(1, static_cast<char>(c - 'a' + 'A'));
-  if (c != 0) return std::string(1, c);
-  if (!shortcut.key) return {};
-  return std::string(shortcut.ctrl ? "Ctrl+" : "") + key_name(*shortcut.key);
-}
-
-bool is_pressed(Shortcut const& shortcut) {
-  ImGuiIO const& io = ImGui::GetIO();
-  if (io.KeyCtrl != shortcut.ctrl && shortcut.exists()) return false;
-  if (shortcut.typed != 0) {
-    auto const wanted = static_cast<ImWchar>(shortcut.typed);
-    return std::find(io.InputQueueCharacters.begin(), io.InputQueueCharacters.end(), wanted) !=
-           io.InputQueueCharacters.end();
-  }
-  return shortcut.key && key_pressed(*shortcut.key, shortcut.repeats);
-}
-
 void read_keys(ActionScope const& scope) {
   bool const writing = ImGui::GetIO().WantTextInput;
   Panels const& panels = scope.state.panels;
@@ -434,6 +432,8 @@ void read_keys(ActionScope const& scope) {
   std::vector<Shortcut> done;
   for (Action const& action : all_actions()) {
     bool const leaves_box = action.shortcut.key == Key::kEscape && closes_box;
+    // In a list it leads to the first row.
+    if (panels.keys != KeyPlace::kTimeline && action.shortcut.key == Key::kHome) continue;
     if (writing && !action.shortcut.ctrl && !leaves_box) continue;
 
     if (!is_pressed(action.shortcut) || !is_enabled(action, scope)) continue;

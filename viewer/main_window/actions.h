@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "viewer/main_window/shortcut.h"
 #include "viewer/panels/common/panel.h"
 #include "viewer/scene/scene.h"
 #include "viewer/scene/view_state.h"
@@ -22,15 +23,6 @@ struct ActionScope {
   float rows_height;  ///< of the timeline at scale 1, for reveal()
   WindowLink window;
   RunPair* pair = nullptr;  ///< with the run as one of its two; null: the run is shown alone
-};
-
-/// A character that is typed, whatever the keyboard's layout, or a key.
-struct Shortcut {
-  char typed = 0;
-  std::optional<Key> key;
-  bool ctrl = false, repeats = false;
-  [[nodiscard]] bool exists() const { return typed != 0 || key.has_value(); }
-  friend bool operator==(Shortcut const&, Shortcut const&) = default;
 };
 
 enum class Menu : uint8_t { kFile, kView, kGo, kTracks, kHelp };
@@ -60,10 +52,6 @@ std::vector<Action const*> find_actions(std::string_view text, ActionScope const
 /// Whether a switch is on, or a panel in front.
 [[nodiscard]] bool is_on(Action const& action, ActionScope const& scope);
 [[nodiscard]] bool is_enabled(Action const& action, ActionScope const& scope);
-/// "Ctrl+P", "Shift+N", "Home"; empty without one.
-std::string words_of(Shortcut const& shortcut);
-/// Whether it was pressed in this frame.
-bool is_pressed(Shortcut const& shortcut);
 /// Does what the keys of this frame ask for. Text boxes keep their letters.
 void read_keys(ActionScope const& scope);
 

@@ -4,6 +4,7 @@
 
 #include <imgui.h>
 
+#include "viewer/main_window/key_focus.h"
 #include "viewer/main_window/parts.h"
 #include "viewer/panels/compared/run_pair.h"
 #include "viewer/panels/panels.h"
@@ -98,6 +99,7 @@ void panel_tabs(PanelScope const& scope) {
   tab_strip(scope);
 
   ImGui::BeginChild("panel");
+  take_keys(scope.state, KeyPlace::kPanel);
   Panel const* const panel = find_panel(scope.state.panels.tab.id);
   if (panel != nullptr && panel->needs == PanelNeeds::kAnalysis && !scope.scene.has_analysis()) {
     empty_state(printable_name(*scope.scene.missing_analysis), scope.state.theme);

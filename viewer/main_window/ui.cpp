@@ -8,6 +8,7 @@
 #include "viewer/event_store/event_store.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/track_finder.h"
+#include "viewer/main_window/key_focus.h"
 #include "viewer/main_window/parts.h"
 #include "viewer/panels/compared/compared_runs.h"
 #include "viewer/panels/critical_path.h"
@@ -60,7 +61,9 @@ void side(Scene const& scene, ViewState& state, float rows_height) {
   float* const needed =
       ImGui::GetStateStorage()->GetFloatRef(ImGui::GetID("findings' height"), height / 2);
   begin_panel("findings", ImVec2(0, std::min(*needed, height * most_of_findings)));
+  take_keys(state, KeyPlace::kFindings);
   findings(scene, state, rows_height);
+  mark_keys(state, KeyPlace::kFindings);
   *needed = ImGui::GetCursorPosY() + ImGui::GetStyle().WindowPadding.y;
   end_panel();
 
@@ -70,8 +73,10 @@ void side(Scene const& scene, ViewState& state, float rows_height) {
       surface(state.theme).line_strong);
 
   begin_panel("details", ImVec2(0, 0));
+  take_keys(state, KeyPlace::kDetails);
   details(scene, state, rows_height);
   if (!state.selection) draw_first_keys(state.theme);
+  mark_keys(state, KeyPlace::kDetails);
   end_panel();
 }
 
@@ -123,6 +128,7 @@ float main_column(PanelScope const& scope) {
 
   begin_panel("bottom", ImVec2(0, 0));
   panel_tabs(scope);
+  mark_keys(state, KeyPlace::kPanel);
   end_panel();
   return rows_height;
 }
@@ -175,6 +181,7 @@ void draw_whole_window(Scene const& scene, ViewState& state, PanelCache& cache, 
   update_what_if(scene, state, cache, pair == nullptr);
   fade_flash(state, io.DeltaTime);
 
+  begin_keys(state);
   begin_panel("top", ImVec2(0, kTopBar * scale), ImGuiWindowFlags_NoScrollbar);
   top_bar(scope);
   end_panel();

@@ -13,6 +13,7 @@
 #include "viewer/panels/common/panel.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
+#include "viewer/widgets/hatch.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -72,7 +73,7 @@ void class_list(analyzer::CriticalPathStats const& path, Theme theme) {
     int64_t const time = path.by_class[static_cast<size_t>(i)];
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    swatch(paint_colour(paint_of(static_cast<analyzer::PathClass>(i)), theme));
+    part_swatch(paint_of(static_cast<analyzer::PathClass>(i)), theme);
     text(path_words(static_cast<analyzer::PathClass>(i)));
     ImGui::TableNextColumn();
     text_right(base::format_duration(time), surface(theme).text);
@@ -134,7 +135,7 @@ void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& pa
 /// A cell with the class's colour and a name that a click searches for.
 void name_cell(ViewState& state, analyzer::PathClass path_class,
                std::optional<std::string> const& name, void const* id) {
-  swatch(paint_colour(paint_of(path_class), state.theme));
+  part_swatch(paint_of(path_class), state.theme);
   std::string const words =
       name ? printable_name(*name) : fmt::format("({})", path_words(path_class));
 

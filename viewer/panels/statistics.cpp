@@ -13,6 +13,7 @@
 #include "viewer/queries/range_statistics.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
+#include "viewer/widgets/hatch.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -47,8 +48,8 @@ void split_cell(RangeStatistics::DeviceSplit const& split, int64_t total, Theme 
         x + width * static_cast<float>(static_cast<double>(time) / static_cast<double>(total));
     bool const idle =
         paint != Paint::kCompute && paint != Paint::kCommunication && paint != Paint::kCopy;
-    list.AddRectFilled(ImVec2(x, idle ? at.y + height * 0.55F : at.y),
-                       ImVec2(std::max(next, x + 1), at.y + height), paint_colour(paint, theme));
+    draw_part(list, ImVec2(x, idle ? at.y + height * 0.55F : at.y),
+              ImVec2(std::max(next, x + 1), at.y + height), paint, theme);
     x = next;
   }
 
@@ -59,7 +60,7 @@ void split_cell(RangeStatistics::DeviceSplit const& split, int64_t total, Theme 
   for (Paint const paint : kOrder) {
     int64_t const time = split.time[static_cast<size_t>(paint)];
     if (time <= 0) continue;
-    swatch(paint_colour(paint, theme));
+    part_swatch(paint, theme);
     text(fmt::format("{}  {}  {}", paint_name(paint), base::format_duration(time),
                      base::format_share(static_cast<double>(time) / static_cast<double>(total))));
   }

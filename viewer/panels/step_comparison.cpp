@@ -8,6 +8,7 @@
 #include "trace/base/format.h"
 #include "viewer/queries/step_comparison.h"
 #include "viewer/timeline/describe.h"
+#include "viewer/widgets/hatch.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
@@ -75,7 +76,7 @@ bool step_comparison(Scene const& scene, ViewState& state) {
   for (StepComparison::Part const& part : compared->parts) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    swatch(paint_colour(part.paint, state.theme));
+    part_swatch(part.paint, state.theme);
     part_row(paint_name(part.paint), part.step_ns, part.median_ns, length, state.theme);
   }
 

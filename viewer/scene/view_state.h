@@ -147,8 +147,14 @@ struct WhatIfView {
 
 inline constexpr float kSmallestText = 0.75F, kLargestText = 2.5F;
 /// What is shown around the timeline and over it.
+/// Which part of the window the arrow keys and the space bar are for.
+enum class KeyPlace : uint8_t { kTimeline, kFindings, kDetails, kPanel };
+
 struct Panels {
   Tab tab = Tab::kStatistics;
+  KeyPlace keys = KeyPlace::kTimeline;
+  bool keys_are_new = false;     ///< the part has yet to take them
+  bool keys_left_table = false;  ///< by Esc, for what is around the table
   bool help = false;
   bool path = false;  ///< the critical path is drawn over the timeline
   std::optional<int64_t>

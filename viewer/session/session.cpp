@@ -306,7 +306,7 @@ void Session::frame() {
 
   page_.closes = scene_ != nullptr;
   StartChoice const choice = start_page(page_, opening_.get(), state_.theme);
-  if (choice.cancel) cancel();
+  if (choice.cancel || (opening_ && key_pressed(Key::kEscape))) cancel();
   if (choice.close || (page_.closes && key_pressed(Key::kEscape))) {
     page_.error.clear();
     page_.asks = false;

@@ -12,6 +12,7 @@
 #include "trace/base/format.h"
 #include "viewer/comparison/change_marks.h"
 #include "viewer/timeline/describe.h"
+#include "viewer/widgets/hatch.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -107,7 +108,11 @@ void draw_segment(ImDrawList& list, ViewState const& state, Item const& item, Ca
     list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), colour);
   } else {
     list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), with_alpha(colour, 0.20F));
-    list.AddRectFilled(ImVec2(x0, y1 - std::round((y1 - y0) * kIdleFoot)), ImVec2(x1, y1), colour);
+    ImVec2 const foot(x0, y1 - std::round((y1 - y0) * kIdleFoot));
+    if (item.change == ChangeMark::kNone)
+      draw_part(list, foot, ImVec2(x1, y1), item.paint, state.theme);
+    else
+      list.AddRectFilled(foot, ImVec2(x1, y1), colour);
   }
 
   if (item.count != 1 || item.paint == Paint::kCompute ||
@@ -430,7 +435,7 @@ class LegendPen {
     uint32_t const colour = paint_colour(paint, theme_);
     ImVec2 const high(x_ + size * 0.8F, top_ + size * 0.9F);
     if (idle) list_.AddRectFilled(ImVec2(x_, top_ + size * 0.1F), high, with_alpha(colour, 0.25F));
-    list_.AddRectFilled(ImVec2(x_, top_ + size * (idle ? 0.6F : 0.1F)), high, colour);
+    draw_part(list_, ImVec2(x_, top_ + size * (idle ? 0.5F : 0.1F)), high, paint, theme_);
 
     x_ += size * 0.8F + 5 * scale_;
     words(paint_name(paint), surface(theme_).text);

@@ -13,6 +13,7 @@ namespace {
 constexpr double kWheelZoom = 0.80;        ///< a notch shows four fifths
 constexpr double kKeyZoom = 4;             ///< factor a second while W or S is held
 constexpr double kKeyPan = 1.2;            ///< windows a second while A or D is held
+constexpr float kKeyRows = 24;             ///< lanes a second while up or down is held
 constexpr float kWheelRows = 3;            ///< lanes a notch
 constexpr float kLongestFrame = 0.1F;      ///< seconds: after a stall the view does not leap
 constexpr double kDensityZoom = 1.0 / 24;  ///< a double click on a folded mark
@@ -163,6 +164,10 @@ bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& l
   if (input.zoom != 0)
     zoom(state, scene, std::pow(kKeyZoom, -static_cast<double>(input.zoom) * seconds), anchor);
   if (input.pan != 0) pan(state, scene, static_cast<double>(input.pan) * kKeyPan * seconds);
+  if (input.scroll != 0)
+    scroll_by(state, layout,
+              input.scroll * kKeyRows * kLaneHeight * layout.viewport.scale *
+                  static_cast<float>(seconds));
 
   if (input.pressed && input.hovered) press(input, layout, state);
   if (input.double_clicked && input.hovered) {
@@ -173,8 +178,8 @@ bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& l
   if (input.dragging) drag(input, scene, layout, state);
   if (input.released) release(input, scene, layout, state);
 
-  return wheeled || input.zoom != 0 || input.pan != 0 || input.pressed || input.released ||
-         input.dragging;
+  return wheeled || input.zoom != 0 || input.pan != 0 || input.scroll != 0 || input.pressed ||
+         input.released || input.dragging;
 }
 
 }  // namespace stepscope::viewer

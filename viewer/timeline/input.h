@@ -17,6 +17,7 @@ struct TimelineInput {
   float dx = 0, dy = 0;   ///< moved since the last frame
   float zoom = 0;         ///< −1…1: W and S held
   float pan = 0;          ///< −1…1: A and D held
+  float scroll = 0;       ///< −1…1: up and down held
   float seconds = 0;      ///< since the last frame
 };
 

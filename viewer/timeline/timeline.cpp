@@ -22,7 +22,7 @@
 namespace stepscope::viewer {
 namespace {
 
-TimelineInput read_input(ImVec2 origin, bool hovered, bool active) {
+TimelineInput read_input(ImVec2 origin, bool hovered, bool active, KeyPlace keys) {
   ImGuiIO const& io = ImGui::GetIO();
   TimelineInput input;
   input.x = io.MousePos.x - origin.x;
@@ -46,8 +46,11 @@ TimelineInput read_input(ImVec2 origin, bool hovered, bool active) {
 
   if (io.WantTextInput || io.KeyCtrl) return input;
   input.zoom = static_cast<float>(key_down(Key::kW)) - static_cast<float>(key_down(Key::kS));
-  input.pan = static_cast<float>(key_down(Key::kD) || key_down(Key::kRight)) -
-              static_cast<float>(key_down(Key::kA) || key_down(Key::kLeft));
+  bool const has_arrows = keys == KeyPlace::kTimeline;
+  auto const is_down = [&](Key key) { return has_arrows && key_down(key); };
+  input.pan = static_cast<float>(key_down(Key::kD) || is_down(Key::kRight)) -
+              static_cast<float>(key_down(Key::kA) || is_down(Key::kLeft));
+  input.scroll = static_cast<float>(is_down(Key::kDown)) - static_cast<float>(is_down(Key::kUp));
   return input;
 }
 
@@ -209,7 +212,7 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path,
   bool const hovered = ImGui::IsItemHovered();
   bool const active = ImGui::IsItemActive();
   Layout layout = lay_out(scene, state, viewport, path, look.ghosts);
-  TimelineInput input = read_input(canvas.origin, hovered, active);
+  TimelineInput input = read_input(canvas.origin, hovered, active, state.panels.keys);
   if (!look.has_keys) input.zoom = input.pan = 0;
   if (apply_input(input, scene, layout, state))
     layout = lay_out(scene, state, viewport, path, look.ghosts);

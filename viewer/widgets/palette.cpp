@@ -5,8 +5,6 @@
 #include <cmath>
 #include <optional>
 
-#include "reports/words/labels.h"
-
 namespace stepscope::viewer {
 namespace {
 
@@ -177,6 +175,11 @@ Paint paint_of(analyzer::IdleCause cause) {
       return Paint::kUnexplained;
   }
   return Paint::kUnexplained;
+}
+
+reports::Hatch hatch_of(Paint paint) {
+  PaintInfo const& info = kPaints[static_cast<size_t>(paint)];
+  return info.part ? reports::part(*info.part).hatch : reports::Hatch::kNone;
 }
 
 char const* paint_name(Paint paint) {

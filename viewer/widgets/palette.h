@@ -1,11 +1,12 @@
 // Which colour means what. Hues are from the Okabe-Ito set, which people with any kind of colour
-// blindness can distinguish. Idle time also has another shape (half height), so that no meaning
-// depends on hue alone.
+// blindness can distinguish. Idle time also has another shape (half height) and is hatched
+// (viewer/widgets/hatch.h), so that no meaning depends on hue alone.
 #pragma once
 
 #include <cstdint>
 
 #include "analyzer/results/analysis.h"
+#include "reports/words/labels.h"
 #include "trace/model/kinds.h"
 #include "viewer/widgets/theme.h"
 
@@ -37,6 +38,8 @@ inline constexpr int kPaintCount = 20;
 
 Paint paint_of(model::EventKind kind);
 Paint paint_of(analyzer::IdleCause cause);
+/// How idle time of that cause is hatched; kNone of all else.
+reports::Hatch hatch_of(Paint paint);
 /// What the colour stands for, in words.
 char const* paint_name(Paint paint);
 

@@ -75,7 +75,20 @@ void property(std::string_view name, std::string_view value, Theme theme) {
   text_wrapped(value, surface(theme).text);
 }
 
+namespace {
+
+bool& next_table_has_focus() {
+  static bool has_focus = false;
+  return has_focus;
+}
+
+}  // namespace
+
+void give_focus_to_next_table(bool gives) { next_table_has_focus() = gives; }
+
 void header_row(int first_number, std::span<char const* const> meanings) {
+  if (std::exchange(next_table_has_focus(), false)) ImGui::SetWindowFocus();
+
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (int column = 0; column < ImGui::TableGetColumnCount(); ++column) {
     if (!ImGui::TableSetColumnIndex(column)) continue;
@@ -105,15 +118,18 @@ void empty_state(std::string_view words, Theme theme) {
   text_wrapped(words, surface(theme).text_dim);
 }
 
-void swatch(uint32_t colour) {
+std::pair<ImVec2, ImVec2> swatch_room() {
   float const size = ImGui::GetFontSize();
   ImVec2 const at = ImGui::GetCursorScreenPos();
   float const inset = size * 0.18F;
-  ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(at.x, at.y + inset),
-                                            ImVec2(at.x + size - 2 * inset, at.y + size - inset),
-                                            colour, 2 * ui_scale());
   ImGui::Dummy(ImVec2(size - 2 * inset, size));
   ImGui::SameLine(0, 5 * ui_scale());
+  return {ImVec2(at.x, at.y + inset), ImVec2(at.x + size - 2 * inset, at.y + size - inset)};
+}
+
+void swatch(uint32_t colour) {
+  auto const [low, high] = swatch_room();
+  ImGui::GetWindowDrawList()->AddRectFilled(low, high, colour, 2 * ui_scale());
 }
 
 void begin_tooltip() {
@@ -196,7 +212,8 @@ void draw_text(ImDrawList& list, ImVec2 at, uint32_t colour, std::string_view wo
 namespace {
 
 #if IMGUI_VERSION_NUM < 18700
-/// Before 1.87 letters and signs are the codes of the window library; GLFW's are ASCII.
+/// Before 1.87 keys without a name are the codes of the window library; GLFW's are ASCII for
+/// letters and signs.
 int key_code(Key key) {
   auto const named = [](ImGuiKey name) { return ImGui::GetKeyIndex(name); };
   switch (key) {
@@ -236,6 +253,10 @@ int key_code(Key key) {
       return '=';
     case Key::kMinus:
       return '-';
+    case Key::kF6:
+      return 295;
+    case Key::kSpace:
+      return named(ImGuiKey_Space);
   }
   return -1;
 }
@@ -245,7 +266,7 @@ ImGuiKey key_code(Key key) {
       ImGuiKey_A,          ImGuiKey_D,       ImGuiKey_F,         ImGuiKey_M,     ImGuiKey_S,
       ImGuiKey_W,          ImGuiKey_Escape,  ImGuiKey_Backspace, ImGuiKey_Enter, ImGuiKey_LeftArrow,
       ImGuiKey_RightArrow, ImGuiKey_UpArrow, ImGuiKey_DownArrow, ImGuiKey_Home,  ImGuiKey_O,
-      ImGuiKey_P,          ImGuiKey_Equal,   ImGuiKey_Minus};
+      ImGuiKey_P,          ImGuiKey_Equal,   ImGuiKey_Minus,     ImGuiKey_F6,    ImGuiKey_Space};
   return kCodes[static_cast<int>(key)];
 }
 #endif

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <imgui.h>
 
@@ -37,7 +38,9 @@ void property(std::string_view name, std::string_view value, Theme theme);
 void header_row(int first_number, std::span<char const* const> meanings = {});
 /// What a panel says when it has nothing to show: what is missing and what to do.
 void empty_state(std::string_view words, Theme theme);
-/// A filled square in a colour, as high as the text, on the same line as what follows.
+/// Room for a square as high as the text, on the same line as what follows: its corners.
+std::pair<ImVec2, ImVec2> swatch_room();
+/// A filled square there.
 void swatch(uint32_t colour);
 /// A tooltip with room around its text, whatever the window below it has; always followed by
 /// end_tooltip().
@@ -48,6 +51,8 @@ void hint(std::string_view words);
 
 /// What is typed goes to the box that follows.
 void focus_next_box();
+/// The next table has the keyboard, until this is taken back.
+void give_focus_to_next_table(bool gives);
 
 /// As much of `words` as fits into `width`, with "…" when not all of it; nothing when not even that
 /// fits.
@@ -76,7 +81,9 @@ enum class Key {
   kO,
   kP,
   kEqual,
-  kMinus
+  kMinus,
+  kF6,
+  kSpace
 };
 bool key_down(Key key);
 /// True in the frame in which it went down, and on repeats when asked.

@@ -114,8 +114,9 @@ std::string evidence_list(Page const& page, size_t index) {
                              id, tr("Show in the timeline"))
                : "";
 
-  std::string const in_viewer = tr(
-      "In the viewer: {}", fmt::format("<code>stepscope view RUN --finding {}</code>", index + 1));
+  std::string const in_viewer =
+      tr("In the viewer, RUN is the run's folder: {}",
+         fmt::format("<code>stepscope view RUN --finding {}</code>", index + 1));
   return fmt::format(
       "{}<div class=\"evidence\">{}<details><summary>{}</summary><ol>{}</ol><p>{}</p></details>"
       "</div>",

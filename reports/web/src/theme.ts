@@ -24,14 +24,20 @@ export const axisStyle = () => ({
   nameTextStyle: textStyle(),
 });
 
-// Idle time is hatched: told apart from work without its hue.
-export const idleHatch = () => ({
-  symbol: "rect",
-  dashArrayX: [1, 0],
-  dashArrayY: [2, 4],
-  rotation: -Math.PI / 4,
-  color: color("hatch"),
-});
+// How a chart hatches a part that is idle time: in the direction of its cause, told apart from work
+// and from other causes without its hue. The page's angle is that of a gradient, which stripes
+// cross; canvases turn clockwise.
+export function hatchOf(part: string) {
+  const angle = color(`${part}-hatch`);
+  if (!angle) return undefined;
+  return {
+    symbol: "rect",
+    dashArrayX: [1, 0],
+    dashArrayY: [2, 4],
+    rotation: ((parseFloat(angle) - 180) * Math.PI) / 180,
+    color: color("hatch"),
+  };
+}
 
 export const tooltipStyle = () => ({
   backgroundColor: color("card"),

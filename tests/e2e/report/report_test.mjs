@@ -96,6 +96,62 @@ async function coloursOf(page, chart) {
   });
 }
 
+// In which direction a chart hatches a part, by its pixels: along its stripes they differ least. "" where there are few.
+async function hatchIn(page, chart, part) {
+  return page.$eval(
+    `[data-chart="${chart}"]`,
+    (plot, name) => {
+      const style = getComputedStyle(document.documentElement);
+      const fill = [1, 3, 5].map((at) => parseInt(style.getPropertyValue(`--${name}`).trim().slice(at, at + 2), 16));
+      const [ink, alpha] = style.getPropertyValue("--hatch").includes("255") ? [255, 0.45] : [0, 0.38];
+      const sums = { level: 0, rising: 0, falling: 0 };
+      let count = 0;
+      for (const canvas of plot.querySelectorAll("canvas")) {
+        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+        copy.drawImage(canvas, 0, 0);
+        const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+        // How much of the stripe's ink a pixel of this part has, from 0 to 1; NaN of other pixels.
+        const inkAt = (x, y) => {
+          const at = 4 * (y * canvas.width + x);
+          const channel = fill.indexOf(ink === 255 ? Math.min(...fill) : Math.max(...fill));
+          const share = (pixels[at + channel] - fill[channel]) / (ink - fill[channel]);
+          const fits = fill.every((value, i) => Math.abs(value + share * (ink - value) - pixels[at + i]) < 6);
+          return fits && share > -0.1 && share < alpha + 0.1 ? share : NaN;
+        };
+        for (let y = 1; y < canvas.height - 1; y++)
+          for (let x = 0; x < canvas.width - 1; x++) {
+            const [here, right, up, down] = [inkAt(x, y), inkAt(x + 1, y), inkAt(x + 1, y - 1), inkAt(x + 1, y + 1)];
+            if ([here, right, up, down].some(Number.isNaN)) continue;
+            count++;
+            sums.level += Math.abs(right - here);
+            sums.rising += Math.abs(up - here);
+            sums.falling += Math.abs(down - here);
+          }
+      }
+      return count < 500 ? "" : Object.keys(sums).reduce((best, way) => (sums[way] < sums[best] ? way : best));
+    },
+    part,
+  );
+}
+
+// Charts hatch idle time as the page's bars do, whose gradients stripes cross.
+async function checkHatches(page, charts) {
+  const ways = { "135deg": "rising", "45deg": "falling", "180deg": "level" };
+  const seen = new Set();
+  for (const [chart, kind] of Object.entries(charts)) {
+    // A part that is in no key could be another one's colour between two stripes.
+    const parts = await page.$$eval(".key i", (marks, before) => marks.flatMap((mark) => [...mark.classList]).filter((name) => name.startsWith(before)), kind);
+    for (const part of new Set(parts.map((name) => name.slice(kind.length)))) {
+      const angle = await page.evaluate((name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}-hatch`).trim(), part);
+      const drawn = angle === "" ? "" : await hatchIn(page, chart, part);
+      if (drawn === "") continue;
+      seen.add(ways[angle]);
+      check(drawn === ways[angle], `${chart}: ${part} has stripes that are ${drawn}, bars have them ${ways[angle]}`);
+    }
+  }
+  return seen;
+}
+
 async function checkDrawn(page, chart, what) {
   const colours = await eventually(
     () => coloursOf(page, chart),
@@ -142,9 +198,12 @@ async function testCharts() {
     await checkDrawn(page, chart, `faulty: the chart ${chart} is empty`);
   const figures = await page.$$eval("figure.chart", (all) => all.filter((figure) => figure.offsetHeight < 100).length);
   check(figures === 0, `faulty: ${figures} charts have no height`);
+  const ways = await checkHatches(page, { steps: "p-", timeline: "c-" });
+  check(ways.size >= 2, `faulty: stripes of ${ways.size} directions are seen`);
   await shoot(page, "faulty-light");
   await checkNoSidewaysScroll(page, "faulty", 1920);
   await shoot(page, "faulty-1920");
+  await checkNoSidewaysScroll(page, "faulty", 400);
   await checkNoSidewaysScroll(page, "faulty", 320);
   await shoot(page, "faulty-320");
   await page.close();

@@ -12,13 +12,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "tests/support/paths.h"
 #include "tests/support/synthetic_run.h"
+#include "tests/unit/live/made_records.h"
 #include "trace/file/writer.h"
+#include "trace/stream/stream_file.h"
 
 namespace stepscope {
 namespace {
@@ -139,6 +145,30 @@ TEST_F(ViewerProgram, DrawsEveryPanelInBothThemes) {
       ASSERT_EQ(outcome.status, 0) << outcome.output;
       EXPECT_GT(count_colours(load(picture)), 50U);
     }
+}
+
+/// Steps and their parts are drawn; there are no kernels to draw.
+TEST_F(ViewerProgram, DrawsAStream) {
+  fs::create_directories(folder_ / "stream");
+  for (int rank = 0; rank < 2; ++rank) {
+    model::TraceInfo info;
+    info.rank = rank;
+    info.process_id = 100 + rank;
+    info.origin_epoch_ns = 1;
+    std::vector<std::byte> bytes = stream::encode_header(info);
+    for (int64_t step = 0; step < 20; ++step)
+      stream::encode(support::made_record(step, rank * 10'000'000), bytes);
+    std::ofstream(path(fmt::format("stream/process-{}.steps", info.process_id)), std::ios::binary)
+        .write(reinterpret_cast<char const*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+
+  for (std::string const& run : {path("stream"), path("stream/process-100.steps")}) {
+    auto const outcome = shell(kNoDisplay + kViewer + " " + run + " --size 1000x700 --screenshot " +
+                               path("stream.png"));
+    ASSERT_EQ(outcome.status, 0) << outcome.output;
+    EXPECT_GT(count_colours(load(path("stream.png"))), 100U);
+  }
 }
 
 TEST_F(ViewerProgram, DrawsRunsOfDifferentSizesAsASeries) {

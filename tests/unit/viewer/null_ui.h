@@ -131,16 +131,18 @@ class NullUi {
                                      'O',
                                      'P',
                                      '=',
-                                     '-'};
+                                     '-',
+                                     295,
+                                     300 + ImGuiKey_Space};
 
     io.KeysDown[kCodes[static_cast<int>(key)]] = down;
 #else
-    static constexpr ImGuiKey kCodes[] = {ImGuiKey_A,         ImGuiKey_D,          ImGuiKey_F,
-                                          ImGuiKey_M,         ImGuiKey_S,          ImGuiKey_W,
-                                          ImGuiKey_Escape,    ImGuiKey_Backspace,  ImGuiKey_Enter,
-                                          ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
-                                          ImGuiKey_DownArrow, ImGuiKey_Home,       ImGuiKey_O,
-                                          ImGuiKey_P,         ImGuiKey_Equal,      ImGuiKey_Minus};
+    static constexpr ImGuiKey kCodes[] = {
+        ImGuiKey_A,         ImGuiKey_D,         ImGuiKey_F,          ImGuiKey_M,
+        ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
+        ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
+        ImGuiKey_DownArrow, ImGuiKey_Home,      ImGuiKey_O,          ImGuiKey_P,
+        ImGuiKey_Equal,     ImGuiKey_Minus,     ImGuiKey_F6,         ImGuiKey_Space};
 
     io.AddKeyEvent(kCodes[static_cast<int>(key)], down);
 #endif

@@ -49,4 +49,14 @@ inline model::TrackId add_stream(model::TraceBuilder& builder, std::string name 
       {.kind = model::TrackKind::kStream, .name = std::move(name), .id = 7, .device = 0});
 }
 
+/// Twelve steps of two ranks that wait for their input, and a leak.
+inline Scene const& training() {
+  static Scene const kScene = synthetic_scene({.devices = 2,
+                                               .steps = 12,
+                                               .process_per_device = true,
+                                               .input_delay_ns = 8'000'000,
+                                               .leak_bytes_per_step = 1U << 20});
+  return kScene;
+}
+
 }  // namespace stepscope::viewer

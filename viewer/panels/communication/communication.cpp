@@ -7,6 +7,7 @@
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/common/panel.h"
 #include "viewer/timeline/describe.h"
+#include "viewer/widgets/hatch.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -74,7 +75,7 @@ void causes_table(Scene const& scene, ViewState& state) {
       ImGui::GetWindowDrawList()->AddRectFilled(
           at, ImVec2(at.x + std::max(width, 0.0F), at.y + ImGui::GetFontSize() + 2 * scale),
           with_alpha(paint_colour(waits_paint(waits), state.theme), 0.28F), 2 * scale);
-      swatch(paint_colour(waits_paint(waits), state.theme));
+      part_swatch(waits_paint(waits), state.theme);
       std::string const words = describe(scene, waits.ref) + " · " + reason_of(waits);
       text(fit(words, ImGui::GetContentRegionAvail().x));
       hint(fmt::format("{}\nothers waited for it, or for what it delayed, in {}", words,

@@ -9,6 +9,7 @@
 #include "viewer/panels/compared/compared_runs.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/timeline/draw.h"
+#include "viewer/widgets/hatch.h"
 #include "viewer/widgets/split_bar.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
@@ -48,9 +49,8 @@ void pair_bar(ImDrawList& list, analyzer::StepStats const& step, ImVec2 foot, fl
   for (SplitPart const& part : split_parts(step.time)) {
     if (part.time <= 0) continue;
     float const top = y - height * static_cast<float>(part.time) / total;
-    list.AddRectFilled(
-        ImVec2(foot.x, std::round(top)), ImVec2(foot.x + width, std::round(y)),
-        with_alpha(paint_colour(part.paint, theme), step.warmup ? alpha * 0.5F : alpha));
+    draw_part(list, ImVec2(foot.x, std::round(top)), ImVec2(foot.x + width, std::round(y)),
+              part.paint, theme, step.warmup ? alpha * 0.5F : alpha);
     y = top;
   }
 }

@@ -16,6 +16,9 @@
 namespace stepscope::viewer {
 namespace {
 
+/// In bytes: names of the trace are part of it.
+constexpr size_t kLongestTitle = 1000;
+
 uint32_t severity_colour(analyzer::Severity severity, Theme theme) {
   Surface const& s = surface(theme);
   if (severity == analyzer::Severity::kCritical) return s.critical;
@@ -64,7 +67,7 @@ void card_text(Scene const& scene, analyzer::Finding const& finding, bool focuse
   char const* const severity = analyzer::to_string(finding.severity);
   float const severity_width = ImGui::CalcTextSize(severity).x;
   ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + room - severity_width - 8 * ui_scale());
-  text_coloured(printable_name(words.title, 120), s.text);
+  text_coloured(printable_name(words.title, kLongestTitle), s.text);
   ImGui::PopTextWrapPos();
   pop_bold();
   draw_text(*ImGui::GetWindowDrawList(), ImVec2(corner.x + room - severity_width, corner.y),

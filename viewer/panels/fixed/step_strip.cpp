@@ -15,6 +15,7 @@
 #include "viewer/queries/step_comparison.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/timeline/draw.h"
+#include "viewer/widgets/hatch.h"
 #include "viewer/widgets/split_bar.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
@@ -120,9 +121,8 @@ void draw_bar(ImDrawList& list, ViewState const& state, analyzer::StepPeriod con
   for (SplitPart const& part : split_parts(step)) {
     if (part.time <= 0) continue;
     float const top = y - bar * static_cast<float>(part.time) / total;
-    list.AddRectFilled(
-        ImVec2(x0, std::round(top)), ImVec2(x1, std::round(y)),
-        with_alpha(paint_colour(part.paint, state.theme), is_warmup(step) ? 0.45F : 1.0F));
+    draw_part(list, ImVec2(x0, std::round(top)), ImVec2(x1, std::round(y)), part.paint, state.theme,
+              is_warmup(step) ? 0.45F : 1.0F);
     y = top;
   }
   if (step.when.length() > bars.highest) draw_cut(list, bars, x0, x1, state.theme);
@@ -136,7 +136,7 @@ void step_tooltip(Scene const& scene, analyzer::StepPeriod const& step, Theme th
 
   for (SplitPart const& part : split_parts(step)) {
     if (part.time <= 0) continue;
-    swatch(paint_colour(part.paint, theme));
+    part_swatch(part.paint, theme);
     text(fmt::format("{:>9}  {}", base::format_duration(part.time), paint_name(part.paint)));
   }
 
@@ -234,10 +234,8 @@ void draw_host_bar(ImDrawList& list, Theme theme, analyzer::HostStepStats const&
   auto const length = static_cast<float>(std::max<int64_t>(step.period.length(), 1));
   float const middle = high.y - (high.y - low.y) * static_cast<float>(step.input_ns) / length;
   float const alpha = step.warmup ? 0.45F : 1.0F;
-  list.AddRectFilled(low, ImVec2(high.x, std::round(middle)),
-                     with_alpha(paint_colour(Paint::kCompute, theme), alpha));
-  list.AddRectFilled(ImVec2(low.x, std::round(middle)), high,
-                     with_alpha(paint_colour(Paint::kInput, theme), alpha));
+  draw_part(list, low, ImVec2(high.x, std::round(middle)), Paint::kCompute, theme, alpha);
+  draw_part(list, ImVec2(low.x, std::round(middle)), high, Paint::kInput, theme, alpha);
 }
 
 void host_step_tooltip(analyzer::HostStepStats const& step, Theme theme) {
@@ -245,7 +243,7 @@ void host_step_tooltip(analyzer::HostStepStats const& step, Theme theme) {
   heading(
       fmt::format("Step {}{}", step.step, step.warmup ? " (warm-up: left out of statistics)" : ""));
   text(base::format_duration(step.period.length()));
-  swatch(paint_colour(Paint::kInput, theme));
+  part_swatch(Paint::kInput, theme);
   text(fmt::format("{:>9}  waits for data", base::format_duration(step.input_ns)));
   if (step.outlier) text("much longer than the others");
   end_tooltip();

@@ -3,7 +3,7 @@ import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams, CustomSer
 import type { Bounded, Scaling, ScalingFit, ScalingLoss, ScalingPoint } from "../data";
 import { element, select, tip, type TipLine } from "../dom";
 import { duration, niceEnd, niceStep, share, tick, timeUnit } from "../format";
-import { axisStyle, color, idleHatch, textStyle, tooltipStyle } from "../theme";
+import { axisStyle, color, hatchOf, textStyle, tooltipStyle } from "../theme";
 import { tr } from "../words";
 import { mount } from "./chart";
 
@@ -265,7 +265,7 @@ export function drawFactors(plot: HTMLElement, scaling: Scaling): void {
         stack: "time",
         barMaxWidth: 90,
         barCategoryGap: "35%",
-        itemStyle: { color: color(bar.paint), ...(bar.hatched ? { decal: idleHatch() } : {}) },
+        itemStyle: { color: color(bar.paint), decal: bar.hatched ? hatchOf(bar.paint) : undefined },
         data: points.map((point) => Math.max(bar.of(point), 0)),
       })),
       {
@@ -450,7 +450,7 @@ export function drawStepParts(plot: HTMLElement, scaling: Scaling): void {
         stack: "step",
         barMaxWidth: 90,
         barCategoryGap: "35%",
-        itemStyle: { color: color(part.key), ...(part.idle ? { decal: idleHatch() } : {}) },
+        itemStyle: { color: color(part.key), decal: hatchOf(part.key) },
         data: points.map((point) => point.parts[part.i]),
       })),
       {

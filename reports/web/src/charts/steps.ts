@@ -2,7 +2,7 @@
 import type { Data, Part, StepsOfDevice } from "../data";
 import { element, select, tip } from "../dom";
 import { duration, niceEnd, share, tick, timeUnit } from "../format";
-import { axisStyle, color, idleHatch, textStyle, tooltipStyle } from "../theme";
+import { axisStyle, color, hatchOf, textStyle, tooltipStyle } from "../theme";
 import { tr } from "../words";
 import { mount } from "./chart";
 
@@ -99,7 +99,7 @@ function option(steps: StepsOfDevice, parts: Part[], top: number, width: number)
       stack: "step",
       barCategoryGap: steps.first.length > width / 8 ? "0%" : "20%",
       barMaxWidth: 120, // a single step is a bar, too, and no wall
-      itemStyle: { color: color(part.key), ...(part.idle ? { decal: idleHatch() } : {}) },
+      itemStyle: { color: color(part.key), decal: hatchOf(part.key) },
       data: steps.parts[part.key].map((ns) => (ns > (top * kVisible) / 4 ? ns : null)),
     })),
   };

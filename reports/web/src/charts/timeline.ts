@@ -3,7 +3,7 @@ import * as echarts from "echarts/core";
 import type { Data, TimelineView } from "../data";
 import { element, select, tip } from "../dom";
 import { duration, tick, timeUnit } from "../format";
-import { axisStyle, color, inkOn, textStyle, tooltipStyle } from "../theme";
+import { axisStyle, color, hatchOf, inkOn, textStyle, tooltipStyle } from "../theme";
 import { tr } from "../words";
 import { mount } from "./chart";
 
@@ -33,6 +33,7 @@ interface Api {
 }
 
 function renderSpan(fills: string[], inks: string[], labels: string[]) {
+  const hatches = kClasses.map(([name]) => hatchOf(name));
   return (params: Params, api: Api) => {
     const row = api.value(0);
     const [left, middle] = api.coord([api.value(1), row]);
@@ -49,7 +50,7 @@ function renderSpan(fills: string[], inks: string[], labels: string[]) {
     return {
       type: "rect",
       shape,
-      style: { fill: fills[cls] },
+      style: { fill: fills[cls], decal: hatches[cls] },
       textContent: text ? { style: { text, fill: inks[cls], fontSize: 10, width: shape.width - 6, overflow: "truncate" } } : undefined,
       textConfig: text ? { position: "insideLeft", distance: 3 } : undefined,
     };
@@ -179,8 +180,7 @@ export function drawTimeline(plot: HTMLElement, data: Data): void {
   for (const candidate of views) for (let i = 3; i < candidate.spans.length; i += kFields) used.add(candidate.spans[i]);
   kClasses.forEach(([name, label], i) => {
     if (!used.has(i)) return;
-    const mark = element("i", { className: "p" });
-    mark.style.background = `var(--${name})`;
+    const mark = element("i", { className: `p c-${name}` });
     key.append(element("li", {}, mark, tr(label)));
   });
   plot.before(

@@ -103,7 +103,8 @@ TEST(Actions, CanBeDoneInAnyState) {
 }
 
 TEST(Actions, AreAllEnabledWhereThereIsSomethingForThem) {
-  WindowStatus const status;
+  WindowStatus status;
+  status.notice = "the run has grown";
   WindowRequests requests;
   ViewState state = busy_state();
   RunPair pair(std::make_unique<Scene>(synthetic_scene({.devices = 1, .steps = 3})), "", "");

@@ -20,15 +20,6 @@ namespace {
 
 constexpr int64_t kYear = int64_t{365} * 86'400 * 1'000'000'000;
 
-Scene const& training() {
-  static Scene const kScene = synthetic_scene({.devices = 2,
-                                               .steps = 12,
-                                               .process_per_device = true,
-                                               .input_delay_ns = 8'000'000,
-                                               .leak_bytes_per_step = 1U << 20});
-  return kScene;
-}
-
 /// Moves the mouse over all of the panel at the bottom, for its tooltips.
 void point_at_the_panel(NullUi& ui, Scene const& scene, ViewState& state) {
   for (float y = 580; y < 800; y += 31)
@@ -220,92 +211,6 @@ TEST(Ui, PaintsTheClassColoursOfTheRun) {
 }
 
 // Moves of a person.
-
-TEST(UiKeys, SlashSearchesAndEnterGoesToTheFirstHit) {
-  NullUi ui;
-  ViewState state = initial_view(training());
-  ui.frames(training(), state, 3);
-
-  ui.type(training(), state, "/");
-  EXPECT_TRUE(state.search.open);
-  ui.frames(training(), state, 2);
-  ui.type(training(), state, "reduce");
-  EXPECT_EQ(state.search.text, "reduce");
-  EXPECT_GT(state.search.total, 0U);
-
-  ui.press(training(), state, Key::kEnter);
-  ASSERT_TRUE(state.selection);
-  uint32_t const first = *state.search.current;
-
-  ui.type(training(), state, "n");
-  EXPECT_EQ(*state.search.current, first + 1);
-  ui.type(training(), state, "N");
-  EXPECT_EQ(*state.search.current, first);
-}
-
-TEST(UiKeys, LettersTypedIntoTheSearchDoNotMoveTheView) {
-  NullUi ui;
-  ViewState state = initial_view(training());
-  ui.frames(training(), state, 3);
-  ui.type(training(), state, "/");
-  ui.frames(training(), state, 2);
-
-  TimeWindow const before = state.window;
-  ui.hold(Key::kW, true);
-  ui.type(training(), state, "www");
-  ui.hold(Key::kW, false);
-
-  EXPECT_EQ(state.window, before);
-  EXPECT_EQ(state.search.text, "www");
-}
-
-TEST(UiKeys, WZoomsInAndBackspaceGoesBack) {
-  NullUi ui;
-  ViewState state = initial_view(training());
-  ui.frames(training(), state, 3);
-
-  TimeWindow const before = state.window;
-  ui.hold(Key::kW, true);
-  ui.frames(training(), state, 10);
-  ui.hold(Key::kW, false);
-  ui.frames(training(), state, 1);
-  EXPECT_LT(state.window.span(), before.span() * 0.95);
-
-  ui.press(training(), state, Key::kBackspace);
-  EXPECT_EQ(state.window, before);
-}
-
-TEST(UiKeys, FShowsTheSelectionAndHomeTheWholeRun) {
-  NullUi ui;
-  ViewState state = initial_view(training());
-  state.selection = Selection{Selection::What::kEvent, 0, 3};
-  ui.frames(training(), state, 3);
-  ui.press(training(), state, Key::kF);
-  EXPECT_LT(state.window.span(), static_cast<double>(training().length) / 2);
-  ui.press(training(), state, Key::kHome);
-  EXPECT_EQ(state.window, (TimeWindow{0, static_cast<double>(training().length)}));
-}
-
-TEST(UiKeys, MMarksTheSelectionAsRange) {
-  NullUi ui;
-  ViewState state = initial_view(training());
-  state.selection = Selection{Selection::What::kEvent, 0, 3};
-  ui.frames(training(), state, 3);
-  ui.press(training(), state, Key::kM);
-  ASSERT_TRUE(state.range);
-  EXPECT_DOUBLE_EQ(state.range->begin,
-                   static_cast<double>(training().when(*state.selection).begin));
-}
-
-TEST(UiKeys, QuestionMarkShowsTheKeysAndEscapeHidesThem) {
-  NullUi ui;
-  ViewState state = initial_view(training());
-  ui.frames(training(), state, 3);
-  ui.type(training(), state, "?");
-  EXPECT_TRUE(state.panels.help);
-  ui.press(training(), state, Key::kEscape);
-  EXPECT_FALSE(state.panels.help);
-}
 
 TEST(UiMouse, ClickOnAFindingGoesToItsEvidence) {
   NullUi ui;
