@@ -345,6 +345,7 @@ constexpr std::array kGestures = {
     Gesture{"double-click", "zoom to it"},
     Gesture{"click, shift + click on a step", "show it; compare it with the median step"},
     Gesture{"Enter in the search", "next hit"},
+    Gesture{"ctrl + left, right", "the event before, after it on the track"},
     Gesture{"after F6: arrows, space", "choose, press; Esc: back to the timeline"},
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/view_moves.h"
@@ -133,6 +135,45 @@ void release(TimelineInput const& input, Scene const& scene, Layout const& layou
   state.drag = {};
 }
 
+/// The events of a row that are seen one by one, by their begin.
+std::vector<Item const*> events_of(Layout const& layout, Row const& row) {
+  std::vector<Item const*> events;
+  for (uint32_t i = row.first_item; i < row.last_item; ++i)
+    if (layout.items[i].kind == ItemKind::kEvent) events.push_back(&layout.items[i]);
+  std::sort(events.begin(), events.end(), [](Item const* a, Item const* b) {
+    return std::pair(a->x0, a->y0) < std::pair(b->x0, b->y0);
+  });
+  return events;
+}
+
+/// Selects the event behind the selected one on its track, or that before it; the first that is
+/// seen, where the selected one is not. Behind the last one the view moves on.
+void step_event(int direction, Scene const& scene, Layout const& layout, ViewState& state) {
+  Item const* first = nullptr;
+  Row const* first_row = nullptr;
+  auto const selection = [&](Row const& row, Item const& item) {
+    return scene.selection_of(scene.nodes[row.node].rank, row.trace(), item.index);
+  };
+
+  for (Row const& row : layout.rows) {
+    if (!row.has_events() || row.pinned) continue;
+    auto const events = events_of(layout, row);
+    if (!events.empty() && first == nullptr) {
+      first = events.front();
+      first_row = &row;
+    }
+
+    auto const at = std::find_if(events.begin(), events.end(), [&](Item const* item) {
+      return state.selection == selection(row, *item);
+    });
+    if (at == events.end()) continue;
+    bool const is_last = direction > 0 ? at + 1 == events.end() : at == events.begin();
+    if (is_last) return pan(state, scene, direction * 0.5);
+    return select(state, scene, selection(row, **(at + direction)));
+  }
+  if (first != nullptr) select(state, scene, selection(*first_row, *first));
+}
+
 void wheel(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
   if (input.wheel_x != 0) pan(state, scene, static_cast<double>(-input.wheel_x) * 0.08);
   if (input.wheel == 0) return;
@@ -169,6 +210,8 @@ bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& l
               input.scroll * kKeyRows * kLaneHeight * layout.viewport.scale *
                   static_cast<float>(seconds));
 
+  if (input.step != 0) step_event(input.step, scene, layout, state);
+
   if (input.pressed && input.hovered) press(input, layout, state);
   if (input.double_clicked && input.hovered) {
     double_click(input, scene, layout, state);
@@ -178,8 +221,8 @@ bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& l
   if (input.dragging) drag(input, scene, layout, state);
   if (input.released) release(input, scene, layout, state);
 
-  return wheeled || input.zoom != 0 || input.pan != 0 || input.scroll != 0 || input.pressed ||
-         input.released || input.dragging;
+  return wheeled || input.zoom != 0 || input.pan != 0 || input.scroll != 0 || input.step != 0 ||
+         input.pressed || input.released || input.dragging;
 }
 
 }  // namespace stepscope::viewer

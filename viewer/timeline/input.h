@@ -18,6 +18,7 @@ struct TimelineInput {
   float zoom = 0;         ///< −1…1: W and S held
   float pan = 0;          ///< −1…1: A and D held
   float scroll = 0;       ///< −1…1: up and down held
+  int step = 0;           ///< 1 or −1: to the event after or before the selected one
   float seconds = 0;      ///< since the last frame
 };
 

@@ -44,9 +44,12 @@ TimelineInput read_input(ImVec2 origin, bool hovered, bool active, KeyPlace keys
   input.dy = io.MouseDelta.y;
   input.seconds = io.DeltaTime;
 
+  bool const has_arrows = keys == KeyPlace::kTimeline && !io.WantTextInput;
+  if (has_arrows && io.KeyCtrl)
+    input.step = static_cast<int>(key_pressed(Key::kRight, true)) -
+                 static_cast<int>(key_pressed(Key::kLeft, true));
   if (io.WantTextInput || io.KeyCtrl) return input;
   input.zoom = static_cast<float>(key_down(Key::kW)) - static_cast<float>(key_down(Key::kS));
-  bool const has_arrows = keys == KeyPlace::kTimeline;
   auto const is_down = [&](Key key) { return has_arrows && key_down(key); };
   input.pan = static_cast<float>(key_down(Key::kD) || is_down(Key::kRight)) -
               static_cast<float>(key_down(Key::kA) || is_down(Key::kLeft));
@@ -213,7 +216,8 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path,
   bool const active = ImGui::IsItemActive();
   Layout layout = lay_out(scene, state, viewport, path, look.ghosts);
   TimelineInput input = read_input(canvas.origin, hovered, active, state.panels.keys);
-  if (!look.has_keys) input.zoom = input.pan = 0;
+  if (!look.has_keys) input.zoom = input.pan = input.scroll = 0;
+  if (!look.has_keys) input.step = 0;
   if (apply_input(input, scene, layout, state))
     layout = lay_out(scene, state, viewport, path, look.ghosts);
 

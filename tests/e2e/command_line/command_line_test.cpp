@@ -159,6 +159,13 @@ TEST_F(CommandLine, TablesFitTerminalsOf80And40Columns) {
     }
 }
 
+TEST_F(CommandLine, WritesASmallReportOfAMillionEvents) {
+  constexpr uintmax_t kMostBytes = 2'500'000;
+  ASSERT_EQ(stepscope("synth -o million --ranks 4 --events 250000").code, 0);
+  ASSERT_EQ(stepscope("report million -o million.html").code, 0);
+  EXPECT_LE(std::filesystem::file_size(path("million.html")), kMostBytes);
+}
+
 TEST_F(CommandLine, SendsLongOutputThroughAPagerAsGitDoes) {
   for (std::string const tool : {"script", "sed"})
     if (shell("command -v " + tool).code != 0) GTEST_SKIP() << "needs " << tool;

@@ -175,6 +175,27 @@ TEST(UiKeys, AKernelIsChosenAndItsTableSortedWithoutAMouse) {
   EXPECT_EQ(state.panels.keys, KeyPlace::kTimeline);
 }
 
+TEST(UiKeys, ArrowsWithCtrlGoFromEventToEvent) {
+  NullUi ui;
+  Scene const& scene = training();
+  ViewState state = initial_view(scene);
+  go_to(state, scene, {20e6, 22e6});
+  ui.frames(scene, state, 2);
+
+  ui.press_with_ctrl(scene, state, Key::kRight);
+  ASSERT_TRUE(state.selection.has_value());
+  Selection const first = *state.selection;
+  ui.press_with_ctrl(scene, state, Key::kRight);
+  Selection const second = *state.selection;
+  EXPECT_LT(scene.when(first).begin, scene.when(second).begin);
+  ui.press_with_ctrl(scene, state, Key::kLeft);
+  EXPECT_EQ(*state.selection, first);
+
+  TimeWindow const window = state.window;
+  ui.press_with_ctrl(scene, state, Key::kLeft);
+  EXPECT_LT(state.window.begin, window.begin) << "the event before it is not seen";
+}
+
 TEST(UiKeys, BracesGoFromStepToStep) {
   NullUi ui;
   Scene const& scene = training();
