@@ -40,7 +40,7 @@ gallery() {
   mkdir -p "$folder"
   for run in "$@"; do
     name=$(basename "$run")
-    "$stepscope" --quiet report "$run" -o "$work/page.html" --force
+    "$stepscope" --quiet report "$run" -o "$work/page.html"
     shoot "$folder/$name-light.png" "$work/page.html" 1280,2400
     shoot "$folder/$name-dark.png" "$work/page.html" 1280,2400 --blink-settings=preferredColorScheme=0
     shoot "$folder/$name-narrow.png" "$work/page.html" 400,2400
