@@ -152,21 +152,22 @@ def ratios_of_two(program, pairs, kept):
     that Stepscope's threads took, and those of all."""
     with tempfile.TemporaryDirectory() as folder:
         both = [Training(program, folder, (), 1), Training(program, folder, kept, 1)]
-        for training in both:
-            training.steps_until(10)
-            training.send(signal.SIGSTOP)
+        try:
+            for training in both:
+                training.steps_until(10)
+                training.send(signal.SIGSTOP)
 
-        begin = both[1].seconds_of_threads()
-        found = []
-        for pair in range(pairs):
-            seconds = [0, 0]
-            for which in ((0, 1), (1, 0))[pair % 2]:
-                seconds[which] = both[which].seconds_of_step(program.steps_a_slot)
-            found.append(seconds)
-
-        used = {name: seconds - begin.get(name, 0) for name, seconds in both[1].seconds_of_threads().items()}
-        for training in both:
-            training.end()
+            begin = both[1].seconds_of_threads()
+            found = []
+            for pair in range(pairs):
+                seconds = [0, 0]
+                for which in ((0, 1), (1, 0))[pair % 2]:
+                    seconds[which] = both[which].seconds_of_step(program.steps_a_slot)
+                found.append(seconds)
+            used = {name: seconds - begin.get(name, 0) for name, seconds in both[1].seconds_of_threads().items()}
+        finally:
+            for training in both:
+                training.end()
     return found, sum(seconds for name, seconds in used.items() if name.startswith("stepscope-")), sum(used.values())
 
 

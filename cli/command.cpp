@@ -91,7 +91,7 @@ int terminal_width() {
   return is_known ? size.ws_col : kWithoutTerminal;
 }
 
-int breaking_width() { return is_output_terminal() ? terminal_width() : 0; }
+int wrap_width() { return is_output_terminal() ? terminal_width() : 0; }
 
 std::string program_folder() {
   std::error_code error;

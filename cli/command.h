@@ -69,7 +69,7 @@ bool use_color();
 int terminal_width();
 /// Where lines of the standard output are broken: the width of the terminal; 0 into files and
 /// pipes, which are searched for whole sentences.
-int breaking_width();
+int wrap_width();
 /// The folder of the running program.
 std::string program_folder();
 /// Prints what could not be read of a run and of its processes.

@@ -87,7 +87,7 @@ int run(int argc, char** argv) {
       "Stepscope shows where the time and memory of multi-GPU training go, explains why, "
       "and guards both in CI.",
       "stepscope");
-  app.formatter(std::make_shared<HelpFormatter>(breaking_width()));
+  app.formatter(std::make_shared<HelpFormatter>(wrap_width()));
   add_common_options(app);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);

@@ -6,7 +6,7 @@
 #   scripts/demo.sh [option of `stepscope profile cifar10`…]      e.g. --steps 100, --device host:4
 #
 # STEPSCOPE_DEMO_DIR is where it writes (demo). STEPSCOPE_DEMO_BIN is the bin folder of an unpacked bundle or of an installation:
-# then nothing is built. Without it, and where nothing is built yet, a bundle unpacked here or beside this folder is used.
+# then nothing is built. Without it, and where nothing is built yet, a bundle that is unpacked here is used.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
@@ -31,10 +31,10 @@ build_programs() {
   build release demo_programs
 }
 
-# bundle: the bin folder of a bundle that is unpacked here or beside this folder; nothing where there is none.
+# bundle: the bin folder of a bundle that is unpacked here; nothing where there is none.
 bundle() {
   local program
-  for program in stepscope-*/bin/stepscope ../stepscope-*/bin/stepscope; do
+  for program in stepscope-*/bin/stepscope; do
     if [[ -x $program ]]; then
       dirname "$program"
       return

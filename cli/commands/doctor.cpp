@@ -249,7 +249,7 @@ char const* praise(Diagnosis const& diagnosis) {
 
 /// What is there, behind a word for what it is.
 void print_line(std::string const& what, std::string const& words, size_t column) {
-  std::fputs(reports::list_line("  " + what, printable(words), column, breaking_width()).c_str(),
+  std::fputs(reports::list_line("  " + what, printable(words), column, wrap_width()).c_str(),
              stdout);
 }
 

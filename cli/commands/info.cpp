@@ -111,11 +111,13 @@ void print(import::RankSource const& rank) {
   std::printf("%s\n", printable(rank.file).c_str());
 
   auto const line = [](std::string const& key, std::string const& value) {
-    if (!value.empty())
-      std::fputs(reports::list_line("  " + shown(key, kMostShownBytes),
-                                    shown(value, kMostShownBytes), kValueColumn, breaking_width())
-                     .c_str(),
-                 stdout);
+    if (value.empty()) return;
+    // A command is there to be copied.
+    int const width = key == "command" ? 0 : wrap_width();
+    std::fputs(reports::list_line("  " + shown(key, kMostShownBytes), shown(value, kMostShownBytes),
+                                  kValueColumn, width)
+                   .c_str(),
+               stdout);
   };
 
   line("rank", fmt::format("{} of {}", info.rank, info.world_size));

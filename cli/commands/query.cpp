@@ -132,7 +132,7 @@ int answer_into_file(AskedRun& run, std::string const& sql, QueryOptions const& 
 int query_run(QueryOptions const& options) {
   if (options.tables) {
     begin_paging();
-    std::fputs(query::schema_text(breaking_width()).c_str(), stdout);
+    std::fputs(query::schema_text(wrap_width()).c_str(), stdout);
     return kGood;
   }
 

@@ -251,16 +251,22 @@ std::string wrapped_behind(std::string_view text, int width, size_t columns_befo
 
 std::string list_line(std::string_view name, std::string_view words, size_t column, int width) {
   constexpr size_t kLeastRoom = 28, kBelow = 6;
-  auto const room = static_cast<size_t>(width > 0 ? std::max(width, kLeastWidth) : 100'000);
+  size_t const taken = columns_of(name);
+  std::string before = std::string(name) + std::string(taken < column ? column - taken : 1, ' ');
+  if (words.empty()) before = name;
+  if (width <= 0) return before + std::string(words) + "\n";
+
+  auto const room = static_cast<size_t>(std::max(width, kLeastWidth));
+  auto const limit = static_cast<int>(room);
   bool const is_narrow = column + kLeastRoom > room;
   std::string const indent(is_narrow ? std::min(column, kBelow) : column, ' ');
-  auto const limit = static_cast<int>(room);
+  if (name.empty()) return wrapped(words, limit, indent, indent);
+  if (!is_narrow && taken < column) return before + wrapped_behind(words, limit, column, indent);
 
-  if (words.empty()) return wrapped(name, limit, "", "    ");
-  if ((is_narrow && !name.empty()) || columns_of(name) >= column)
-    return wrapped(name, limit, "", "    ") + wrapped(words, limit, indent, indent);
-  std::string const before = std::string(name) + std::string(indent.size() - columns_of(name), ' ');
-  return before + wrapped_behind(words, limit, columns_of(before), indent);
+  size_t const blanks = std::min(name.find_first_not_of(' '), name.size());
+  std::string const first =
+      wrapped(name.substr(blanks), limit, std::string(blanks, ' '), std::string(blanks + 2, ' '));
+  return words.empty() ? first : first + wrapped(words, limit, indent, indent);
 }
 
 std::string aligned_before_names(std::vector<std::vector<std::string>> const& rows,

@@ -48,7 +48,7 @@ std::string wrapped(std::string_view text, int width, std::string_view first_ind
 std::string wrapped_behind(std::string_view text, int width, size_t columns_before,
                            std::string_view next_indent);
 /// A line of a list: `words` behind a name, from `column` on, broken at the end of the terminal.
-/// Where that leaves little room, the words are below the name. `width` 0 = into a file: unbroken.
+/// Where that leaves little room, the words are below the name. `width` 0 = into a file: one line.
 std::string list_line(std::string_view name, std::string_view words, size_t column, int width);
 /// A line of its own in bold letters, or several where one does not hold it.
 std::string heading_text(std::string_view text, Paint const& paint);

@@ -215,7 +215,9 @@ void Session::run_until_stopped() {
 
 std::chrono::milliseconds Session::drain_period() const {
   if (is_endless()) return kRingDrainPeriod;
-  if (window_.mode() != CaptureMode::kBaseline) return kDrainPeriod;
+  // What begins by time or from code begins, or ends, at once.
+  bool const begins_at_a_step = window_.by_steps() && !window_.is_timed();
+  if (window_.mode() != CaptureMode::kBaseline || !begins_at_a_step) return kDrainPeriod;
   return window_.waits_for_request() ? kRequestDrainPeriod : kRingDrainPeriod;
 }
 
@@ -444,6 +446,7 @@ void Session::finish() {
   if (requests_) {
     requests_->end(report_.failure, kRequestTimeout);
     if (report_.problem.empty()) report_.problem = requests_->problem();
+    if (report_.problem.empty()) report_.problem = requests_->unpublished();
   }
 
   // The session stays for as long as the process lives, its memory does not.

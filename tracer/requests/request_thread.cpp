@@ -127,6 +127,11 @@ std::string RequestThread::problem() {
   return problem_;
 }
 
+std::string RequestThread::unpublished() {
+  std::lock_guard const lock(mutex_);
+  return unpublished_;
+}
+
 void RequestThread::fail_because(std::string problem) {
   std::lock_guard const lock(mutex_);
   problem_ = std::move(problem);
@@ -256,11 +261,13 @@ void RequestThread::publish() {
   };
   auto written = write();
   if (!written && make_folder()) written = write();
-  fail_because(written ? "" : written.error().message);
   if (written)
     published_ = now;
   else
     next_try_ns_ = now_ns + kPauseNs;
+
+  lock.lock();
+  unpublished_ = written ? "" : written.error().message;
 }
 
 }  // namespace stepscope::tracer

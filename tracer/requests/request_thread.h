@@ -50,8 +50,10 @@ class RequestThread {
   [[nodiscard]] int64_t threads() const {
     return thread_->wait_until_gone(std::chrono::nanoseconds(0)) ? 0 : 1;
   }
-  /// Why no request can reach the process, as far as it knows; empty = one can.
+  /// Why no request can reach the process; empty = one can.
   [[nodiscard]] std::string problem();
+  /// Why those who ask may not have seen the process of late; empty = they have.
+  [[nodiscard]] std::string unpublished();
 
  private:
   RequestThread(std::string run, ProcessState self, CaptureWindow const& window)
@@ -79,7 +81,7 @@ class RequestThread {
   ProcessState state_;
   CaptureWindow const* window_;  ///< null once the session has ended
   std::optional<Request> asked_, asked_ring_, announcement_;
-  std::string problem_;
+  std::string problem_, unpublished_;
 
   // The thread's own.
   std::string unsettled_;  ///< id of a ring that was asked for when it looked last

@@ -144,15 +144,36 @@ TimeWindow window_of(Scene const& scene, analyzer::StepPeriod const& step) {
           static_cast<double>(scene.to_view(step.when.end))};
 }
 
-/// The bar that is seen: of one step that of the chosen device, else the step in the middle of the
-/// window. `bars` has some.
-size_t step_in_middle(Scene const& scene, ViewState const& state, StepBars const& bars) {
+/// The first bar that does not end before the middle of the window; of one step that of the chosen
+/// device. All of them may: then it is their number.
+size_t step_at_middle(Scene const& scene, ViewState const& state, StepBars const& bars) {
   auto const is_before = [&](analyzer::StepPeriod const& step) {
     if (bars.is_one_step) return scene.device_of(step.step->ref).value_or(0) < state.device;
     return window_of(scene, step).end <= (state.window.begin + state.window.end) / 2;
   };
   auto const found = std::partition_point(bars.steps.begin(), bars.steps.end(), is_before);
-  return std::min(static_cast<size_t>(found - bars.steps.begin()), bars.steps.size() - 1);
+  return static_cast<size_t>(found - bars.steps.begin());
+}
+
+/// Which bar follows in that direction; of many that are seen the first or the last of them.
+int64_t next_step(Scene const& scene, ViewState const& state, StepBars const& bars, int direction) {
+  auto const count = static_cast<int64_t>(bars.steps.size());
+  auto const at = static_cast<int64_t>(step_at_middle(scene, state, bars));
+  if (bars.is_one_step) return at + direction;
+
+  TimeWindow const near =
+      window_of(scene, bars.steps[static_cast<size_t>(std::min(at, count - 1))]);
+  constexpr double kMostShown = 2.5;  // in lengths of a step: more than that are many
+  if (state.window.span() <= kMostShown * near.span()) {
+    bool const is_inside = at < count && near.begin <= (state.window.begin + state.window.end) / 2;
+    return direction > 0 && !is_inside ? at : at + direction;
+  }
+
+  double const limit = direction > 0 ? state.window.begin : state.window.end;
+  auto const found = std::partition_point(
+      bars.steps.begin(), bars.steps.end(),
+      [&](analyzer::StepPeriod const& step) { return window_of(scene, step).begin < limit; });
+  return found - bars.steps.begin() - (direction > 0 ? 0 : 1);
 }
 
 }  // namespace
@@ -160,21 +181,7 @@ size_t step_in_middle(Scene const& scene, ViewState const& state, StepBars const
 bool go_to_step(ViewState& state, Scene const& scene, int direction) {
   StepBars const bars = step_bars(scene, state.device);
   if (bars.steps.empty()) return false;
-
-  size_t const middle = step_in_middle(scene, state, bars);
-  auto next = static_cast<int64_t>(middle) + direction;
-  constexpr double kMostShown = 2.5;  // in lengths of a step: more than that are many
-  if (!bars.is_one_step &&
-      state.window.span() > kMostShown * window_of(scene, bars.steps[middle]).span()) {
-    auto const is_earlier = [&](double limit) {
-      return [&scene, limit](analyzer::StepPeriod const& step) {
-        return window_of(scene, step).begin < limit;
-      };
-    };
-    double const limit = direction > 0 ? state.window.begin : state.window.end;
-    next = std::partition_point(bars.steps.begin(), bars.steps.end(), is_earlier(limit)) -
-           bars.steps.begin() - (direction > 0 ? 0 : 1);
-  }
+  int64_t const next = next_step(scene, state, bars, direction);
   if (next < 0 || next >= static_cast<int64_t>(bars.steps.size())) return false;
 
   analyzer::StepPeriod const& step = bars.steps[static_cast<size_t>(next)];
@@ -186,7 +193,8 @@ bool go_to_step(ViewState& state, Scene const& scene, int direction) {
 void compare_step(ViewState& state, Scene const& scene) {
   StepBars const bars = step_bars(scene, state.device);
   if (bars.steps.empty()) return;
-  analyzer::StepPeriod const& step = bars.steps[step_in_middle(scene, state, bars)];
+  size_t const last = bars.steps.size() - 1;
+  analyzer::StepPeriod const& step = bars.steps[std::min(step_at_middle(scene, state, bars), last)];
   state.panels.compared = static_cast<uint32_t>(step.step - scene.analysis.steps.data());
   state.panels.tab = Tab::kStatistics;
 }

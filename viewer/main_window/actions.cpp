@@ -73,10 +73,13 @@ float other_text_size(Scope scope, float factor) {
 }
 
 bool has_notice(Scope scope) {
+  // What was opened last is closed first.
+  Panels const& panels = scope.state.panels;
+  if (panels.finder.open || panels.help || panels.filter || scope.state.search.open) return false;
   auto const* const status = scope.window.status;
   return has_session(scope) && !(status->notice.empty() && status->file_notice.empty());
 }
-void put_notice_away(Scope scope) {
+void dismiss_notice(Scope scope) {
   bool const of_files = !scope.window.status->file_notice.empty();
   (of_files ? scope.window.requests->file_notice_seen : scope.window.requests->notice_seen) = true;
 }
@@ -136,11 +139,11 @@ constexpr std::array kViewActions = {
            [](Scope s) { zoom_to_selection(s.state, s.scene); }, nullptr, nullptr, false},
     Action{Menu::kView, "Mark the selection's time", pressed(Key::kM),
            [](Scope s) { mark_selection(s.state, s.scene); }, has_selection, nullptr, false},
-    Action{Menu::kView, "Put the message away", pressed(Key::kEscape), put_notice_away, has_notice,
+    Action{Menu::kView, "Dismiss the message", pressed(Key::kEscape), dismiss_notice, has_notice,
            nullptr, false},
     Action{Menu::kView, "Close or clear one thing", pressed(Key::kEscape),
            [](Scope s) { dismiss(s.state); }, nullptr, nullptr, false},
-    Action{Menu::kView, "Keys to the next part of the window", pressed(Key::kF6),
+    Action{Menu::kView, "Focus the next panel", pressed(Key::kF6),
            [](Scope s) { hand_keys_on(s.state); }, nullptr, nullptr, false},
     Action{Menu::kView, "Critical path in the timeline", typed('p'),
            [](Scope s) { s.state.panels.path = !s.state.panels.path; }, nullptr,

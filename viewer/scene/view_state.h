@@ -146,10 +146,10 @@ struct WhatIfView {
 };
 
 inline constexpr float kSmallestText = 0.75F, kLargestText = 2.5F;
-/// What is shown around the timeline and over it.
 /// Which part of the window the arrow keys and the space bar are for.
 enum class KeyPlace : uint8_t { kTimeline, kFindings, kDetails, kPanel };
 
+/// What is shown around the timeline and over it.
 struct Panels {
   Tab tab = Tab::kStatistics;
   KeyPlace keys = KeyPlace::kTimeline;

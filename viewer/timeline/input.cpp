@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-#include <vector>
+#include <optional>
 
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/view_moves.h"
@@ -135,43 +134,53 @@ void release(TimelineInput const& input, Scene const& scene, Layout const& layou
   state.drag = {};
 }
 
-/// The events of a row that are seen one by one, by their begin.
-std::vector<Item const*> events_of(Layout const& layout, Row const& row) {
-  std::vector<Item const*> events;
-  for (uint32_t i = row.first_item; i < row.last_item; ++i)
-    if (layout.items[i].kind == ItemKind::kEvent) events.push_back(&layout.items[i]);
-  std::sort(events.begin(), events.end(), [](Item const* a, Item const* b) {
-    return std::pair(a->x0, a->y0) < std::pair(b->x0, b->y0);
-  });
-  return events;
+/// The first event of a row behind `after`, or the last before it; marks of several do not count.
+/// In order of begin; of two that begin together the longer one is the first.
+std::optional<Selection> next_event(Scene const& scene, Layout const& layout, Row const& row,
+                                    std::optional<model::Interval> after, int direction) {
+  auto const is_before = [](model::Interval a, model::Interval b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+  };
+  std::optional<Selection> next;
+  model::Interval when_next;
+
+  for (uint32_t i = row.first_item; i < row.last_item; ++i) {
+    Item const& item = layout.items[i];
+    if (item.kind != ItemKind::kEvent) continue;
+    Selection const event = scene.selection_of(scene.nodes[row.node].rank, row.trace(), item.index);
+    model::Interval const when = scene.when(event);
+
+    auto const comes_first = [&](model::Interval a, model::Interval b) {
+      return direction > 0 ? is_before(a, b) : is_before(b, a);
+    };
+    if (after && !comes_first(*after, when)) continue;
+    if (next && !comes_first(when, when_next)) continue;
+    next = event;
+    when_next = when;
+  }
+  return next;
 }
 
-/// Selects the event behind the selected one on its track, or that before it; the first that is
-/// seen, where the selected one is not. Behind the last one the view moves on.
+/// Selects the event behind the selected one on its track, or that before it. Where it is not seen
+/// the view moves on. Without a selection it is the first that is seen.
 void step_event(int direction, Scene const& scene, Layout const& layout, ViewState& state) {
-  Item const* first = nullptr;
-  Row const* first_row = nullptr;
-  auto const selection = [&](Row const& row, Item const& item) {
-    return scene.selection_of(scene.nodes[row.node].rank, row.trace(), item.index);
-  };
+  bool const has_event = state.selection && state.selection->what == Selection::What::kEvent;
+  auto const track = has_event ? scene.node_of(*state.selection) : std::nullopt;
+  if (has_event && !track) return;
 
+  bool is_shown = false;
   for (Row const& row : layout.rows) {
-    if (!row.has_events() || row.pinned) continue;
-    auto const events = events_of(layout, row);
-    if (!events.empty() && first == nullptr) {
-      first = events.front();
-      first_row = &row;
-    }
+    if (track && row.node != *track) continue;
+    is_shown = true;
+    if (!row.has_events()) continue;
 
-    auto const at = std::find_if(events.begin(), events.end(), [&](Item const* item) {
-      return state.selection == selection(row, *item);
-    });
-    if (at == events.end()) continue;
-    bool const is_last = direction > 0 ? at + 1 == events.end() : at == events.begin();
-    if (is_last) return pan(state, scene, direction * 0.5);
-    return select(state, scene, selection(row, **(at + direction)));
+    auto const after = has_event ? std::optional(scene.when(*state.selection)) : std::nullopt;
+    auto const next = next_event(scene, layout, row, after, has_event ? direction : 1);
+    if (next) return select(state, scene, *next);
   }
-  if (first != nullptr) select(state, scene, selection(*first_row, *first));
+  if (!track) return;
+  if (is_shown) return pan(state, scene, direction * 0.5);
+  reveal(state, scene, *track, layout.viewport.height / layout.viewport.scale);
 }
 
 void wheel(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {

@@ -53,15 +53,14 @@ void print_check(doctor::Check const& check, VerdictWords const& words) {
   std::string const verdict = fmt::format("{:<4}", word_for(check.verdict, words));
   std::string const line =
       reports::list_line(fmt::format("{}  {}", verdict, base::printable(check.name)),
-                         base::printable(check.found), kFoundColumn, breaking_width());
+                         base::printable(check.found), kFoundColumn, wrap_width());
 
   std::printf("%s%s%s%s", color ? color_for(check.verdict) : "", verdict.c_str(),
               color ? "\033[0m" : "", line.c_str() + verdict.size());
   if (!check.fix.empty())
-    std::fputs(
-        reports::list_line("", "→ " + base::printable(check.fix), kFoundColumn, breaking_width())
-            .c_str(),
-        stdout);
+    std::fputs(reports::list_line("", "→ " + base::printable(check.fix), kFoundColumn, wrap_width())
+                   .c_str(),
+               stdout);
   std::fflush(stdout);
 }
 

@@ -1,6 +1,7 @@
 // How the program answers people: help, what they may have meant, colours, and what shells
 // complete.
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <string>
 
@@ -131,6 +132,27 @@ TEST_F(CommandLine, WritesAsciiOnTerminalsWithoutUtf8) {
   EXPECT_THAT(paged, HasSubstr("paged:"));
 }
 
+constexpr std::array kFittingCommands = {"analyze slow",
+                                         "compare run --vs slow",
+                                         "whatif slow",
+                                         "whatif slow --change class:compute=/2",
+                                         "check slow --baseline run",
+                                         "top slow",
+                                         "top slow --of ranges",
+                                         "report --series two run -o series.html",
+                                         "info slow",
+                                         "doctor slow",
+                                         "query --tables",
+                                         "--help",
+                                         "record --help",
+                                         "analyze --help",
+                                         "whatif --help",
+                                         "synth --help",
+                                         "trigger --help",
+                                         "tune --help",
+                                         "live --help",
+                                         "ps --help"};
+
 TEST_F(CommandLine, TablesFitTerminalsOf80And40Columns) {
   for (std::string const tool : {"script", "stty"})
     if (shell("command -v " + tool).code != 0) GTEST_SKIP() << "needs " << tool;
@@ -139,21 +161,19 @@ TEST_F(CommandLine, TablesFitTerminalsOf80And40Columns) {
   ASSERT_EQ(stepscope("synth -o two --ranks 2 --steps 20").code, 0);
 
   for (size_t const width : {size_t{80}, size_t{40}})
-    for (std::string const command :
-         {"analyze slow", "compare run --vs slow", "whatif slow",
-          "whatif slow --change class:compute=/2", "check slow --baseline run", "top slow",
-          "top slow --of ranges", "report --series two run -o series.html", "--help",
-          "record --help", "analyze --help", "whatif --help", "info slow", "doctor slow",
-          "query --tables", "trigger --help", "tune --help", "live --help", "ps --help"}) {
+    for (std::string const command : kFittingCommands) {
       Outcome const outcome = shell(
           "env NO_COLOR=1 LANG=C.UTF-8 TERM=xterm script -qec \"stty cols " +
           std::to_string(width) + "; " + program() + " --no-pager " + command + "\" /dev/null");
       EXPECT_GT(outcome.output.size(), 20U) << command;
+
       std::istringstream lines(outcome.output);
       for (std::string line; std::getline(lines, line);) {
         line.erase(std::remove(line.begin(), line.end(), '\r'), line.end());
-        // Notes, and paths that people copy, are not broken.
-        if (line.starts_with("stepscope: ") || line.find(".html") != std::string::npos) continue;
+        // Notes, and what people copy, are not broken.
+        if (line.starts_with("stepscope: ") || line.starts_with("  command") ||
+            line.find(".html") != std::string::npos)
+          continue;
         EXPECT_LE(base::columns_of(line), width) << command << "\n" << line;
       }
     }

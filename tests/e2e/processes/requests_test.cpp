@@ -48,7 +48,7 @@ TEST_F(RequestsToProcesses, AllOfThemRecordTheSameSteps) {
                                           "ask --steps 3\n"
                                           "ask --steps 2 --in 100\n"
                                           "stepscope ps run\n"
-                                          "stepscope ps > all.txt; cat all.txt\n"
+                                          "stepscope ps > all.txt 2>/dev/null; cat all.txt\n"
                                           "stepscope trigger run --stop\n"
                                           "stepscope trigger run\n"
                                           "kill -0 $launcher && echo still training\n");
@@ -58,7 +58,7 @@ TEST_F(RequestsToProcesses, AllOfThemRecordTheSameSteps) {
                     HasSubstr("waits for a request"), HasSubstr("recording ends in 3"),
                     HasSubstr("no process is being recorded there any more"),
                     HasSubstr("still training"), Not(HasSubstr("did not answer"))));
-  // Each process of this machine, wherever its run lies.
+  // Each process of this machine, wherever its run lies; others may not answer.
   EXPECT_THAT(shell("cat all.txt").output,
               AllOf(HasSubstr(path("run")), HasSubstr("waits for a request")));
 

@@ -142,12 +142,16 @@ TEST(Wrapped, shortens_short_names_more_where_no_line_holds_them_and_nothing_els
 
 TEST(ListLine, has_words_behind_the_name_or_below_it) {
   std::string const words = "one two three four five six seven eight nine";
+
   EXPECT_EQ(list_line("  name", words, 10, 0), "  name    " + words + "\n");
   EXPECT_EQ(list_line("  name", words, 10, 40),
             "  name    one two three four five six\n          seven eight nine\n");
   EXPECT_EQ(list_line("  name", words, 30, 40),
             "  name\n      one two three four five six seven\n      eight nine\n");
-  EXPECT_EQ(list_line("  a-name-of-many", "words", 10, 0), "  a-name-of-many\n          words\n");
+  EXPECT_EQ(list_line("  a-name-of-many", "words", 10, 0), "  a-name-of-many words\n");
+  EXPECT_EQ(list_line("  a-name-of-many", "words", 10, 80), "  a-name-of-many\n          words\n");
+  EXPECT_EQ(list_line("  " + std::string(50, 'n'), "words", 10, 40),
+            "  " + std::string(50, 'n') + "\n          words\n");
   EXPECT_EQ(list_line("  flag", "", 10, 40), "  flag\n");
   EXPECT_EQ(list_line("", "→ words", 30, 40), "      → words\n");
 }

@@ -261,6 +261,7 @@ void RunPair::end_frame() {
 
   Panels const& panels = shown.state.panels;
   other.state.panels.tab = panels.tab;
+  other.state.panels.keys = panels.keys;
   other.state.panels.help = panels.help;
   other.state.panels.path = panels.path;
   other.state.panels.side_width = panels.side_width;
