@@ -47,9 +47,13 @@ void mark_keys(ViewState const& state, KeyPlace place) {
   give_focus_to_next_table(false);
   float const inset = ui_scale();
   ImVec2 const low = ImGui::GetWindowPos(), size = ImGui::GetWindowSize();
-  ImGui::GetWindowDrawList()->AddRect(ImVec2(low.x + inset, low.y + inset),
-                                      ImVec2(low.x + size.x - inset, low.y + size.y - inset),
-                                      surface(state.theme).accent, 0, 0, 1.5F * ui_scale());
+  ImVec2 const high(low.x + size.x, low.y + size.y);
+
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.PushClipRect(low, high);  // that of the content leaves the edges out
+  list.AddRect(ImVec2(low.x + inset, low.y + inset), ImVec2(high.x - inset, high.y - inset),
+               surface(state.theme).accent, 0, 0, 1.5F * ui_scale());
+  list.PopClipRect();
 }
 
 }  // namespace stepscope::viewer

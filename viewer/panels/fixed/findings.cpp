@@ -134,6 +134,7 @@ void card(Scene const& scene, ViewState& state, uint32_t index, float rows_heigh
   if (ImGui::InvisibleButton("card", ImVec2(std::max(width, 1.0F), clickable)))
     focus_finding(state, scene, {index, 0}, rows_height);
   bool const hovered = ImGui::IsItemHovered();
+  bool const has_keys = state.panels.keys == KeyPlace::kFindings && ImGui::IsItemFocused();
 
   list.ChannelsSetCurrent(0);
   Surface const& s = surface(state.theme);
@@ -142,6 +143,7 @@ void card(Scene const& scene, ViewState& state, uint32_t index, float rows_heigh
   list.AddRectFilled(low, ImVec2(low.x + 4 * scale, high.y),
                      severity_colour(finding.severity, state.theme), 4 * scale);
   list.ChannelsMerge();
+  if (has_keys) list.AddRect(low, high, s.accent, 4 * scale, 0, 2 * scale);
 
   ImGui::SetCursorPos(after);
   ImGui::Dummy(ImVec2(0, pad));
