@@ -217,7 +217,7 @@ TEST(UiKeys, BracesGoFromStepToStep) {
   ui.type(scene, state, "}");
   EXPECT_NEAR(state.window.begin, first.begin, first.span() / 100) << "from before the first one";
   ui.type(scene, state, "{{{");
-  EXPECT_NEAR(state.window.begin, first.begin, first.span() / 100) << "there is none before";
+  EXPECT_NEAR(state.window.begin, first.begin, first.span() / 100) << "no step comes before it";
 }
 
 }  // namespace
